@@ -82,7 +82,7 @@ def fitting(pair: Mapping[str, Any], device: Device) -> dict[str, Any] | None:
     for parallel in _PARALLEL if device.accelerator != "cpu" else (1,):
         made = planned(pair, device, parallel)
         if made.fits:
-            cache = {"kvTokens": made.kv_tokens, "kvTokensBaseline": made.plain_kv_tokens}
+            cache = {"kvTokens": made.kv_tokens, "kvTokensBaseline": made.baseline_kv_tokens}
             return {"devices": parallel, "gpuMemoryUtilization": made.utilization, **cache}
     return None
 

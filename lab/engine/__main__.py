@@ -46,7 +46,7 @@ def bench() -> dict[str, Any]:
 
 def main(words: list[str]) -> int:
     """Run one command and write its file."""
-    checks = {"pair": lambda: pair.measure(plain=False), "speed": lambda: pair.measure(plain=True)}
+    checks = {"pair": lambda: pair.measure(baseline=False), "speed": lambda: pair.measure(baseline=True)}
     checks["sampling"] = pair.sampling
     if len(words) == 1 and words[0] in checks:
         return checks[words[0]]()

@@ -62,7 +62,7 @@ class MethodCase:
         return server.flags(models / self.target, config)
 
 
-PLAIN: Final = MethodCase(name="plain", drafts=False)
+BASELINE: Final = MethodCase(name="plain", drafts=False)
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 METHODS: Final = tuple(MethodCase(**each) for each in _TABLE["methods"])
 ELSEWHERE: Final = tuple(MethodCase(**each) for each in _TABLE["elsewhere"])

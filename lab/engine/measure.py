@@ -40,12 +40,12 @@ def traffic(engine: server.EngineServer, prompts: Sequence[str]) -> dict[str, fl
     return numbers
 
 
-def main(models: Path, out: Path, plain: bool) -> None:
+def main(models: Path, out: Path, baseline: bool) -> None:
     """Measure the speculating server and, if requested, the baseline."""
     prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))
     proof: dict[str, Any] = {}
     for name, setting in {"speculating": server.drafting(models), "plain": None}.items():
-        if name == "plain" and not plain:
+        if name == "plain" and not baseline:
             continue
         with served(models, setting) as engine:
             print(f"{name}: up after {engine.ready:.1f} s", flush=True)

@@ -86,8 +86,8 @@ def _speed(rounds: list[_Found], name: str, base: str, kind: str, clients: list[
     own = [[each[name][kind][count]["tokens_per_second"] for each in rounds] for count in clients]
     if name == base:
         return " / ".join(f"{_median(each):.0f}" for each in own)
-    plain = [[each[base][kind][count]["tokens_per_second"] for each in rounds] for count in clients]
-    ratios = [[one / other for one, other in zip(*each, strict=True)] for each in zip(own, plain, strict=True)]
+    baseline = [[each[base][kind][count]["tokens_per_second"] for each in rounds] for count in clients]
+    ratios = [[one / other for one, other in zip(*each, strict=True)] for each in zip(own, baseline, strict=True)]
     ends = sorted(one for each in ratios for one in each)
     return f"{' / '.join(f'{_median(each):.2f}' for each in ratios)} ({ends[0]:.2f}-{ends[-1]:.2f})"
 
@@ -107,14 +107,14 @@ def image() -> dict[str, str]:
     """The image's size, and its start in the runs of methods and faults: their files must exist."""
     groups, refused = _kept("bench")["groups"], _kept("faults")["runs"].values()
     first = [group[0] for group in groups]
-    up, plain = (
+    up, baseline = (
         [each for engines in first for each in engines.values()],
         [each["plain"] for each in first if "plain" in each],
     )
     caught = [each["seconds"] for each in refused if each["layer"] == Layer.PREFLIGHT]
     return {
         "size of the cpu image": tool.choose().size(images.refs().runtime),
-        "until the startup probe passed, baseline": _spread((each["ready_seconds"] for each in plain), ".0f"),
+        "until the startup probe passed, baseline": _spread((each["ready_seconds"] for each in baseline), ".0f"),
         f"until the startup probe passed, {len(up)} starts of methods and baselines": _spread(
             (each["ready_seconds"] for each in up), ".0f"
         ),

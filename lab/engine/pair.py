@@ -29,8 +29,8 @@ def lines(proof: Mapping[str, Any]) -> Iterator[str]:
         line = f"{kind}: acceptance {measured['acceptance']:.2f} (must be {bound})"
         line += f" over {measured['drafted']:.0f} drafted tokens, {measured['tokens_per_second']:.0f} tokens/s"
         if "plain" in proof:
-            plain = proof["plain"][kind]["tokens_per_second"]
-            line += f", plain {plain:.0f} tokens/s, speed {measured['tokens_per_second'] / plain:.2f}x"
+            baseline = proof["plain"][kind]["tokens_per_second"]
+            line += f", plain {baseline:.0f} tokens/s, speed {measured['tokens_per_second'] / baseline:.2f}x"
         yield line
     yield "the pair is as it must be" if holds(proof) else "the pair is not as it must be"
 
@@ -49,13 +49,13 @@ def sampling_line(numbers: Mapping[str, float]) -> str:
     )
 
 
-def measure(plain: bool) -> int:
+def measure(baseline: bool) -> int:
     """Measure the pair unless its numbers are known, print them, and return 1 unless they are as they must be."""
     folder = store.ensure()
     proof = folder / store.PROOF
     known = json.loads(proof.read_text(encoding="utf-8")) if proof.exists() else {}
-    if "speculating" not in known or (plain and "plain" not in known):
-        words = (str(folder), str(proof), *(("--plain",) if plain else ()))
+    if "speculating" not in known or (baseline and "plain" not in known):
+        words = (str(folder), str(proof), *(("--plain",) if baseline else ()))
         store.run("the measurement of the tiny models", folder, "lab.engine.measure", *words)
         known = json.loads(proof.read_text(encoding="utf-8"))
     for line in lines(known):

@@ -102,14 +102,14 @@ def _decided(scrapes: list[dict[str, Any]], method: str, folder: Path) -> dict[s
 
 def base(method: cases.MethodCase) -> str:
     """Return the name of the baseline engine that serves the same target."""
-    return cases.PLAIN.name if method.target == cases.PLAIN.target else f"{cases.PLAIN.name} {method.target}"
+    return cases.BASELINE.name if method.target == cases.BASELINE.target else f"{cases.BASELINE.name} {method.target}"
 
 
 def _with_base(method: cases.MethodCase, models: Path) -> list[dict[str, Any]]:
-    plain = cases.MethodCase(name=base(method), target=method.target, drafts=False)
+    baseline = cases.MethodCase(name=base(method), target=method.target, drafts=False)
     return [
-        {"name": plain.name, "flags": plain.flags(models)},
-        {"name": method.name, "base": plain.name, "flags": method.flags(models)},
+        {"name": baseline.name, "flags": baseline.flags(models)},
+        {"name": method.name, "base": baseline.name, "flags": method.flags(models)},
     ]
 
 

@@ -42,11 +42,11 @@ def main(models: Path, out: Path) -> None:
     """Sample from the plain server twice, and once each from the corrected and the uncorrected speculating one."""
     prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"][:_PROMPTS]
     with measure.served(models, None) as engine:
-        plain, again = sample(engine, prompts), sample(engine, prompts)
-    numbers = {"samples": sum(plain.values()), "noise": distance(plain, again)}
+        baseline, again = sample(engine, prompts), sample(engine, prompts)
+    numbers = {"samples": sum(baseline.values()), "noise": distance(baseline, again)}
     for name, plugins in {"corrected": True, "uncorrected": False}.items():
         with measure.served(models, server.drafting(models), plugins=plugins) as engine:
-            numbers[name] = distance(plain, sample(engine, prompts))
+            numbers[name] = distance(baseline, sample(engine, prompts))
         print(f"{name}: distance {numbers[name]}, noise {numbers['noise']}", flush=True)
     out.write_text(json.dumps(numbers) + "\n", encoding="utf-8")
 

@@ -29,8 +29,8 @@ _NAMESPACE: Final = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child
 
 def flags(target: Path, method: Mapping[str, Any] | None, more: Sequence[str] = SMALL) -> list[str]:
     """vLLM's flags for a tiny model and a speculative configuration."""
-    plain = [f"--model={target}", "--served-model-name=m", "--max-model-len=1024", "--enforce-eager"]
-    return [*plain, *([f"--speculative-config={json.dumps(method, sort_keys=True)}"] if method else []), *more]
+    baseline = [f"--model={target}", "--served-model-name=m", "--max-model-len=1024", "--enforce-eager"]
+    return [*baseline, *([f"--speculative-config={json.dumps(method, sort_keys=True)}"] if method else []), *more]
 
 
 def drafting(models: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from lab.guard.traffic import Floats, on_grid, wander
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.state import State
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 
 SHIFT: Final = 1800.0
 """Seconds after which a service's traffic changes."""
@@ -120,7 +120,7 @@ class ServicePages:
     """What the pods of one service show, by reading. twin: plain, with the requests of the first speculating pod."""
 
     speculating: Sequence[Sequence[Counters]]
-    plain: Sequence[Counters]
+    baseline: Sequence[Counters]
     twin: Sequence[Counters]
 
 
@@ -164,8 +164,8 @@ def _machine(change: TrafficChange, seconds: float, chance: np.random.Generator)
 
 def _pages(counted: Floats) -> ServicePages:
     ours = [pages(counted[:, :, pod], speculative=True) for pod in range(_SPECULATING)]
-    plain, twin = (pages(counted[:, :, pod], speculative=False) for pod in (_SPECULATING, _SPECULATING + 1))
-    return ServicePages(speculating=ours, plain=plain, twin=twin)
+    baseline, twin = (pages(counted[:, :, pod], speculative=False) for pod in (_SPECULATING, _SPECULATING + 1))
+    return ServicePages(speculating=ours, baseline=baseline, twin=twin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ def play(made: ServicePages, arrangement: Arrangement, change: TrafficChange) ->
     service = measured(_ASKED[arrangement], replicas=_PODS[arrangement])
     begun, spent = SHIFT if change.before != change.after else None, dict.fromkeys(("watched", "armed"), 0.0)
     doubts = 0
-    for reading in range(len(made.plain)):
+    for reading in range(len(made.baseline)):
         now, before = reading * READ, service.state
         _look(service, made, arrangement, reading)
         state = service.state
@@ -206,17 +206,17 @@ def _look(service: SimulatedService, made: ServicePages, arrangement: Arrangemen
     """Reads the pods. If that changes which pods serve, it reads these at once, as the operator does."""
     now, served = reading * READ, None
     while served != service.served:
-        served, beside = service.served, service.state.control
-        up = beside is not None and (arrangement is Arrangement.ALWAYS or now - beside.at >= _STARTS)
-        ours, plain = _read(made, arrangement, service.state, reading)
-        service.look(ours, now, plain=plain if up else {}, arm=ArmView(serving=int(up)))
+        served, control = service.served, service.state.control
+        up = control is not None and (arrangement is Arrangement.ALWAYS or now - control.at >= _STARTS)
+        ours, baseline = _read(made, arrangement, service.state, reading)
+        service.look(ours, now, baseline=baseline if up else {}, baseline_pods=BaselinePodsView(serving=int(up)))
 
 
 def _read(
     made: ServicePages, arrangement: Arrangement, state: State, reading: int
 ) -> tuple[dict[str, Counters], dict[str, Counters]]:
     """The pods that serve, and the baseline pod that may run next to them."""
-    plain = {"plain-0": made.plain[reading]}
-    if state.plain:
-        return {"pod-0": made.twin[reading]} | ({} if arrangement is Arrangement.ONE else plain), {}
-    return {f"pod-{each}": made.speculating[each][reading] for each in range(_PODS[arrangement])}, plain
+    baseline = {"plain-0": made.baseline[reading]}
+    if state.serves_baseline:
+        return {"pod-0": made.twin[reading]} | ({} if arrangement is Arrangement.ONE else baseline), {}
+    return {f"pod-{each}": made.speculating[each][reading] for each in range(_PODS[arrangement])}, baseline

@@ -13,7 +13,7 @@ import numpy as np
 
 from lab.guard.rules import POD, counters
 from lab.guard.scenes import SPEED_SPEC, judged_by
-from lab.guard.speed import PLAIN_SECONDS, SCATTER, pages_of
+from lab.guard.speed import BASELINE_SECONDS, SCATTER, pages_of
 from lab.guard.traffic import GRID, LEAD, Floats, TrafficKind, arrivals, drafting, requests, wander
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure
@@ -70,7 +70,7 @@ BY_DRAFTS, OF_WINDOW, OF_ROW = (
     "acceptance of a window",
     "acceptance of three windows",
 )
-OF_BASELINE, OF_ARMS = "speedup, baseline of another time", "speedup, baseline pods at the same time"
+OF_BASELINE, OF_BASELINE_PODS = "speedup, baseline of another time", "speedup, baseline pods at the same time"
 ASKED: Final[tuple[IntervalCase, ...]] = (
     *(
         IntervalCase(interval=interval, memory=memory, volume=volume, steps=steps)
@@ -83,7 +83,11 @@ ASKED: Final[tuple[IntervalCase, ...]] = (
         for volume in VOLUMES
         for memory in MEMORIES
     ),
-    *(IntervalCase(interval=OF_ARMS, memory=memory, volume=100, own=own) for own in OWN for memory in MEMORIES),
+    *(
+        IntervalCase(interval=OF_BASELINE_PODS, memory=memory, volume=100, own=own)
+        for own in OWN
+        for memory in MEMORIES
+    ),
 )
 
 
@@ -98,7 +102,7 @@ def held(asked: IntervalCase, windows: int, seed: tuple[int, ...]) -> Held:
             found, truth = [each for _ in range(services) for each in _of_baseline(asked, chance)], _SPEEDUP
         case _:
             services = -(-windows // (2 * _EACH))
-            found, truth = [each for _ in range(services) for each in _of_arms(asked, chance)], _SPEEDUP
+            found, truth = [each for _ in range(services) for each in _of_baseline_pods(asked, chance)], _SPEEDUP
     relative = truth == _SPEEDUP
     low, high, local = np.array(found).T
     width = np.log(high / low) / 2 if relative else (high - low) / 2
@@ -145,7 +149,7 @@ def _of_baseline(asked: IntervalCase, chance: np.random.Generator) -> Iterator[I
     """Each window of one service, against the windows of plain before."""
     before, slow = _pod(asked, _wander(asked, _BASELINE, chance), 1.0, chance)
     known: Baseline = ()
-    for judged in _judged({POD: before}, replace(_LIMITS, plain=True)):
+    for judged in _judged({POD: before}, replace(_LIMITS, of_baseline=True)):
         known = learnt(known, judged.evidence.token_times)
     after, slower = _pod(asked, _wander(asked, _EACH, chance), _SPEEDUP, chance)
     for judged, each in zip(_judged({POD: after}, replace(_LIMITS, baseline=known)), slower, strict=True):
@@ -153,7 +157,7 @@ def _of_baseline(asked: IntervalCase, chance: np.random.Generator) -> Iterator[I
             yield judged.comparison.low, judged.comparison.high, _SPEEDUP * float(slow.mean() / each)
 
 
-def _of_arms(asked: IntervalCase, chance: np.random.Generator) -> Iterator[Interval]:
+def _of_baseline_pods(asked: IntervalCase, chance: np.random.Generator) -> Iterator[Interval]:
     """Each window of one service with three speculating pods and a baseline pod. What all share cancels out."""
     windows = 2 * _EACH
     common = np.log(_wander(replace(asked, own=_WANDERS), windows, chance))
@@ -183,19 +187,19 @@ def _pod(
     tokens = np.maximum(2, np.rint(asked.steps * np.exp(chance.normal(0, kind.spread_steps, len(begin)))))
     scatter = SCATTER[speedup != 1]
     own = np.exp(chance.normal(-scatter * scatter / 2, scatter, len(begin)))
-    each = own * PLAIN_SECONDS / speedup * path[((begin + LEAD) / GRID).astype(np.int64)]
+    each = own * BASELINE_SECONDS / speedup * path[((begin + LEAD) / GRID).astype(np.int64)]
     pages = pages_of(begin, tokens, each, ticks, tick, speculative=speedup != 1)
     seen = path[round(LEAD / GRID) : round(LEAD / GRID) + round(windows * _RHYTHM.window / GRID)]
     return pages, seen.reshape(windows, -1).mean(axis=1)
 
 
 def _judged(
-    pods: dict[str, list[Counters]], limits: Thresholds, plain: dict[str, list[Counters]] | None = None
+    pods: dict[str, list[Counters]], limits: Thresholds, baseline: dict[str, list[Counters]] | None = None
 ) -> Iterator[Judged]:
     """Each window of these pods, compared with the baseline pods."""
-    sampler, beside = start(0.0, _RHYTHM), plain or {}
+    sampler, theirs = start(0.0, _RHYTHM), baseline or {}
     for place in range(len(next(iter(pods.values())))):
-        readings, others = ({pod: pages[place] for pod, pages in arm.items()} for arm in (pods, beside))
+        readings, others = ({pod: pages[place] for pod, pages in pods_of_one.items()} for pods_of_one in (pods, theirs))
         sampler, judged = add(sampler, readings, limits, _RHYTHM, place * _RHYTHM.interval, others)
         if judged is not None:
             limits = replace(limits, pairs=(*limits.pairs, judged.pair)[-MOST_PAIRS:] if judged.pair else limits.pairs)

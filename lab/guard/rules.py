@@ -13,11 +13,11 @@ from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.window import Evidence
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.observe.rollout import Progress, RolloutView
 
 POD: Final = "simulated"
-_NO_ARM: Final = ArmView()
+_NO_BASELINE_PODS: Final = BaselinePodsView()
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Simulated", message="", serving=1)
 
 BY_TOKENS, BY_DRAFTS, GUARD = "tokens", "drafts", "guard"
@@ -66,17 +66,17 @@ def told(
     judged: Judged | None = None,
     *,
     pods: frozenset[str] = frozenset((POD,)),
-    arm: ArmView = _NO_ARM,
+    baseline_pods: BaselinePodsView = _NO_BASELINE_PODS,
 ) -> Observation:
-    """What a reconcile knows of a service whose pods are up. arm: how far its baseline pods are."""
+    """What a reconcile knows of a service whose pods are up. baseline_pods: how far its baseline pods are."""
     observation = Observation(
         subject=state.subject,
         policy=policy,
-        speculating=not state.plain,
+        speculating=not state.serves_baseline,
         revision=POD,
         rollout=_UP,
         pods=pods,
-        arm=arm,
+        baseline_pods=baseline_pods,
     )
     return with_window(observation, judged)
 

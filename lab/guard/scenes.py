@@ -22,7 +22,7 @@ PER_WINDOW: Final = round(GUARD_SPEC.window / GUARD_SPEC.interval)
 """Ticks of a window."""
 _BEFORE, _FAST = 0.2, 1.3
 """Before it drifts: acceptance above the threshold, and speed against plain."""
-_MOST_PLAIN: Final = 12
+_MOST_BASELINE: Final = 12
 """Windows of plain traffic that are at hand to be measured: more than the guard ever waits for."""
 
 
@@ -111,6 +111,6 @@ def _delay(scene: SpeedScene, chance: np.random.Generator) -> float | None:
     onset = int(chance.integers(2 * PER_WINDOW, 3 * PER_WINDOW))
     true = np.full(scene.windows * PER_WINDOW, _FAST)
     true[onset:] = scene.ratio * (SPEED_SPEC.speedup.min if SPEED_SPEC.speedup else 1.0)
-    plain = readings(np.ones(_MOST_PLAIN * PER_WINDOW), volume, tick, chance)
-    decided = serve(iter(plain), readings(true, volume, tick, chance), *judged_by(SPEED_SPEC))
+    baseline = readings(np.ones(_MOST_BASELINE * PER_WINDOW), volume, tick, chance)
+    decided = serve(iter(baseline), readings(true, volume, tick, chance), *judged_by(SPEED_SPEC))
     return None if decided is None else (decided - onset) / PER_WINDOW

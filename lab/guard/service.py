@@ -14,10 +14,10 @@ from specdec_operator.guard.policy import METHODS, Policy, policy_of, thresholds
 from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.reconcile.sample import is_sampled
 
-_NO_ARM: Final = ArmView()
+_NO_BASELINE_PODS: Final = BaselinePodsView()
 _NOBODY: Final[Mapping[str, Counters]] = {}
 
 
@@ -35,21 +35,23 @@ class SimulatedService:
         readings: Mapping[str, Counters],
         now: float,
         *,
-        plain: Mapping[str, Counters] = _NOBODY,
-        arm: ArmView = _NO_ARM,
+        baseline: Mapping[str, Counters] = _NOBODY,
+        baseline_pods: BaselinePodsView = _NO_BASELINE_PODS,
     ) -> Judged | None:
-        """One reading of all pods; the window that it closes. plain: of the baseline pods. arm: how far these are."""
+        """One reading of all pods; the window that it closes. baseline: of the baseline pods. baseline_pods: how far
+        these are.
+        """
         served, pods = self.served, frozenset(readings)
-        self._advance(told(self.state, self.policy, pods=pods, arm=arm), now)
-        sampled = is_sampled(self.state, self.asked, plain=self.state.plain, settled=True, now=now)
+        self._advance(told(self.state, self.policy, pods=pods, baseline_pods=baseline_pods), now)
+        sampled = is_sampled(self.state, self.asked, baseline=self.state.serves_baseline, settled=True, now=now)
         if not sampled or served != self.served:
             return None
-        facts = None if self.state.plain else METHODS[Method.DRAFT_MODEL]
+        facts = None if self.state.serves_baseline else METHODS[Method.DRAFT_MODEL]
         limits = thresholds(self.asked, facts, tokens=TOKENS, baseline=self.state.baseline, pairs=self.state.pairs)
         schedule = Schedule(interval=self.asked.interval, window=self.asked.window)
-        self._sampler, judged = add(self._sampler or start(now, schedule), readings, limits, schedule, now, plain)
+        self._sampler, judged = add(self._sampler or start(now, schedule), readings, limits, schedule, now, baseline)
         if judged is not None:
-            self._advance(told(self.state, self.policy, judged, pods=pods, arm=arm), now)
+            self._advance(told(self.state, self.policy, judged, pods=pods, baseline_pods=baseline_pods), now)
         return judged
 
     def _advance(self, observation: Observation, now: float) -> None:

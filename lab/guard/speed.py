@@ -14,7 +14,7 @@ from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.transitions import advance
 
-PLAIN_SECONDS: Final = 0.03
+BASELINE_SECONDS: Final = 0.03
 """Baseline time per output token of a request that runs alone."""
 PER_REQUEST: Final = 0.01
 """By how much of it each further request in the batch slows all of them."""
@@ -38,10 +38,10 @@ def readings(speedup: Floats, volume: float, tick: float, chance: np.random.Gene
     tokens = np.maximum(2, np.rint(_MEDIAN_TOKENS * np.exp(chance.normal(0, _SPREAD_TOKENS, len(begin)))))
     scatter, noise = SCATTER[speculative], wander(NEIGHBOURS, 60.0, seconds, chance)
     own = np.exp(chance.normal(-scatter * scatter / 2, scatter, len(begin)) + noise[on_grid(begin)])
-    alone = own * PLAIN_SECONDS / speedup[np.clip((begin / tick).astype(np.int64), 0, ticks - 1)]
+    alone = own * BASELINE_SECONDS / speedup[np.clip((begin / tick).astype(np.int64), 0, ticks - 1)]
     ends = np.sort(begin + tokens * alone)
-    beside = np.arange(len(begin)) - np.searchsorted(ends, begin)
-    each = alone * (1 + PER_REQUEST * np.maximum(0, beside))
+    concurrent = np.arange(len(begin)) - np.searchsorted(ends, begin)
+    each = alone * (1 + PER_REQUEST * np.maximum(0, concurrent))
     return pages_of(begin, tokens, each, ticks, tick, speculative=speculative)
 
 
@@ -66,24 +66,24 @@ def pages_of(
             token_seconds=total,
             timed_tokens=tokens_of_these,
             requests=number,
-            running=beside,
+            running=concurrent,
             started=0.0,
             speculative=speculative,
         )
-        for count, total, tokens_of_these, number, beside in zip(
+        for count, total, tokens_of_these, number, concurrent in zip(
             generated, seconds, timed, ended.tolist(), running, strict=True
         )
     ]
 
 
 def serve(
-    plain: Iterator[Counters], speculating: list[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule
+    baseline: Iterator[Counters], speculating: list[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule
 ) -> int | None:
     """One service from its beginning: plain until that is measured, then with speculation.
 
     Returns the tick of `speculating` at which that is taken out; None: it stays to the end.
     """
-    state, now = _measured(plain, replace(limits, plain=True), policy, rhythm)
+    state, now = _measured(baseline, replace(limits, of_baseline=True), policy, rhythm)
     limits, watched, judged = replace(limits, baseline=state.baseline), None, None
     for place, reading in enumerate(speculating):
         at = now + place * rhythm.interval
@@ -95,13 +95,15 @@ def serve(
     return None
 
 
-def _measured(plain: Iterator[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule) -> tuple[State, float]:
+def _measured(
+    baseline: Iterator[Counters], limits: Thresholds, policy: Policy, rhythm: Schedule
+) -> tuple[State, float]:
     """The state once the baseline is measured or the wait for it has ended, and when that is."""
     state = State(phase=Phase.MEASURING_BASELINE, since=0.0, speculation=POD, revision=POD, measuring=True)
     watched, now = start(0.0, rhythm), 0.0
     while True:
-        watched, judged = add(watched, {POD: next(plain)}, limits, rhythm, now)
+        watched, judged = add(watched, {POD: next(baseline)}, limits, rhythm, now)
         state = advance(state, told(state, policy, judged), now)
-        if not state.plain:
+        if not state.serves_baseline:
             return state, now
         now += rhythm.interval

@@ -59,7 +59,7 @@ class Fleet:
     size: int
     namespaces: tuple[str, ...] = (NAMESPACE,)
     changed: dict[str, float] = field(default_factory=dict)
-    plain: set[str] = field(default_factory=set)
+    baseline: set[str] = field(default_factory=set)
     turned: list[float] = field(default_factory=list)
 
     async def apply(self, numbers: Sequence[int], *, max_num_seqs: int = 64) -> dict[str, float]:
@@ -117,9 +117,9 @@ class Fleet:
             if seen.get(name) != generation:
                 seen[name], self.changed[name] = generation, time.monotonic()
             if is_speculative(body):
-                self.plain.discard(name)
-            elif name not in self.plain:
-                self.plain.add(name)
+                self.baseline.discard(name)
+            elif name not in self.baseline:
+                self.baseline.add(name)
                 self.turned.append(time.monotonic())
 
 

@@ -19,7 +19,7 @@ def page(folder: pathlib.Path = _FOLDER) -> str:
     if not found["rows"]:
         raise ValueError(f"{folder / 'scale.json'} holds no rows: run `make bench-scale`")
     soak = json.loads((folder.parent / "soak" / "soak.json").read_text(encoding="utf-8"))
-    ours = _beside_peers(found["beside_peers"]) if found["peers"] else None
+    ours = _compared_peers(found["beside_peers"]) if found["peers"] else None
     sharded = json.loads((folder / "sharded.json").read_text(encoding="utf-8"))
     kserve = json.loads((folder / "kserve.json").read_text(encoding="utf-8"))
     more = {
@@ -40,7 +40,7 @@ def page(folder: pathlib.Path = _FOLDER) -> str:
     return render("scale.md", **found, **more, **made)
 
 
-def _beside_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
+def _compared_peers(ours: Mapping[str, Any]) -> dict[str, Any]:
     """Our own row in the words of the other operators' rows."""
     due = ours["services"] / 15
     reads = {"due_per_second": due, "made_per_second": due * (1 - ours["reads_missed_share"])}

@@ -133,13 +133,13 @@ async def rollbacks(bench: Bench) -> Found:
     begun = time.monotonic()
     await engines("POST", f"/bad?from=0&to={bad}")
 
-    async def plain() -> bool:
-        return names <= bench.fleet.plain
+    async def at_baseline() -> bool:
+        return names <= bench.fleet.baseline
 
-    await until("the bad ones run plain", plain)
+    await until("the bad ones serve the baseline", at_baseline)
     spent = time.monotonic() - begun
     await asyncio.sleep(2 * INTERVAL)
-    wrongly = len(bench.fleet.plain - {f"svc-{number}" for number in range(bad)})
+    wrongly = len(bench.fleet.baseline - {f"svc-{number}" for number in range(bad)})
     return {
         "rolled_back": len(names),
         "rollback_seconds": spent,

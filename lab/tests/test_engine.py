@@ -167,14 +167,14 @@ def test_the_page_is_made_of_the_committed_runs() -> None:
     assert not re.search(r"/fault-\d|/\.cache/", json.dumps([found, methods]))
 
 
-def test_answers_are_counted_that_equal_the_plain_engines() -> None:
+def test_answers_are_counted_that_equal_the_baselines() -> None:
     """Token by token; an engine that did not answer is not compared."""
-    plain = {"answers": [[1, 2], [3, 4], [5]]}
+    baseline = {"answers": [[1, 2], [3, 4], [5]]}
     found: dict[str, Any] = {"answers": [[1, 2], [3, 5], [5]]}
-    lossless.compare(found, plain)
+    lossless.compare(found, baseline)
     assert (found["identical"], found["compared"]) == (2, 3)
     silent: dict[str, Any] = {"exit": 1}
-    lossless.compare(silent, plain)
+    lossless.compare(silent, baseline)
     assert "compared" not in silent
 
 

@@ -15,7 +15,7 @@ from lab.guard.arms import MACHINES
 from lab.guard.figures import QUICK, VOLUMES, GuardFigures, holds_from, simulate
 from lab.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES, counters
 from lab.guard.scenes import LEAST, Scene, SceneResult, SpeedScene, run, run_speed
-from lab.guard.speed import PER_REQUEST, PLAIN_SECONDS, readings
+from lab.guard.speed import BASELINE_SECONDS, PER_REQUEST, readings
 from lab.guard.traffic import BURSTY, KINDS, STEADY, STORMY, TOKENS, TrafficKind, drafting, requests, wander
 
 TICK = 15.0
@@ -68,11 +68,11 @@ class TestTraffic:
         assert np.corrcoef(values[12:], values[:-12])[0, 1] == pytest.approx(np.exp(-1), abs=0.03)
 
     @pytest.mark.parametrize("speedup", [0.85, 1.0, 1.3])
-    def test_the_engine_is_as_much_faster_than_plain_as_was_asked_for(self, speedup: float) -> None:
+    def test_the_engine_is_as_much_faster_than_the_baseline_as_was_asked_for(self, speedup: float) -> None:
         """At the load that it has itself: time per output token grows with the requests beside one."""
         pages = readings(np.full(8_000, speedup), 0.2, TICK, np.random.default_rng(7))
         running = float(np.mean([page.running or 0 for page in pages]))
-        least, seen = PLAIN_SECONDS / speedup, pages[-1].token_seconds / pages[-1].timed_tokens
+        least, seen = BASELINE_SECONDS / speedup, pages[-1].token_seconds / pages[-1].timed_tokens
         assert least <= seen <= 1.05 * least * (1 + 3 * PER_REQUEST * running)
 
 

@@ -26,7 +26,7 @@ class TestEngine:
     """Figures are worth what the engine is worth."""
 
     @pytest.mark.parametrize(
-        ("mix", "acceptance", "draft", "speculating", "plain"),
+        ("mix", "acceptance", "draft", "speculating", "baseline"),
         [
             (RequestMix(rate=2.1), 0.475, 5.43e-3, 5.62e-3, 9.12e-3),
             (RequestMix(rate=1.9, prompt=4000), 0.475, 5.43e-3, 8.5e-3, 14.8e-3),
@@ -36,14 +36,14 @@ class TestEngine:
         ids=["usual", "long prompts", "a very slow draft", "a slow draft"],
     )
     def test_it_is_as_fast_as_a_model_that_goes_step_by_step(
-        self, mix: RequestMix, acceptance: float, draft: float, speculating: float, plain: float
+        self, mix: RequestMix, acceptance: float, draft: float, speculating: float, baseline: float
     ) -> None:
         """Times per output token of a simulation of each step, with the same costs; within 15 %, and the ratio too."""
         times = token_time(engine(mix, acceptance, draft), since=20)
         ours, theirs = times[:8].mean(), times[8:].mean()
         assert ours == pytest.approx(speculating, rel=0.15)
-        assert theirs == pytest.approx(plain, rel=0.15)
-        assert theirs / ours == pytest.approx(plain / speculating, rel=0.08)
+        assert theirs == pytest.approx(baseline, rel=0.15)
+        assert theirs / ours == pytest.approx(baseline / speculating, rel=0.08)
 
     def test_no_token_is_lost_or_made_up(self) -> None:
         """Once all requests have ended, each has the tokens that it asked for, with a draft or without."""
@@ -77,7 +77,7 @@ FAST = TrafficChange(name="fast", after=RequestMix(prompt=4000), speedup=1.8)
 SLOW = TrafficChange(name="slow", speedup=0.6, acceptance=0.3)
 
 
-class TestArms:
+class TestBaselinePods:
     """Services with baseline pods to compare with."""
 
     def test_the_true_speedup_is_the_requested_one(self) -> None:
@@ -95,7 +95,7 @@ class TestArms:
         assert all(each.lost is not None and 0 < each.lost < 1800 for each in ended)
         assert all(0 < each.armed <= each.watched for each in ended)
 
-    def test_one_pod_serves_plain_for_a_while(self) -> None:
+    def test_one_pod_serves_the_baseline_for_a_while(self) -> None:
         """And what is slower stays out."""
         slow, _ = arms.simulate(SLOW, 1, 2 * arms.SHIFT, np.random.default_rng(5))
         ended = arms.play(slow[0], Arrangement.ONE, SLOW)

@@ -19,8 +19,8 @@ def test_a_pair_is_good_when_both_acceptance_rates_are_on_their_side(code: float
 
 def test_speed_is_compared_with_the_baseline_if_it_was_measured() -> None:
     measured = {kind: {"acceptance": 0.7, "drafted": 10, "tokens_per_second": 150} for kind in ("code", "drift")}
-    plain = {kind: {"tokens_per_second": 100} for kind in ("code", "drift")}
-    assert "speed 1.50x" in next(iter(pair.lines({"speculating": measured, "plain": plain})))
+    baseline = {kind: {"tokens_per_second": 100} for kind in ("code", "drift")}
+    assert "speed 1.50x" in next(iter(pair.lines({"speculating": measured, "plain": baseline})))
 
 
 @pytest.mark.parametrize(

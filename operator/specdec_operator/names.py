@@ -20,7 +20,7 @@ REVISION_LABEL: Final = f"{GROUP}/revision"
 """On every pod: which rendering of the predictor it runs."""
 STAGING_LABEL: Final = f"{GROUP}/staging"
 """On every download Job and its pods: which artifact it brings, `target` or `draft`."""
-ARM_LABEL: Final = f"{GROUP}/arm"
+BASELINE_LABEL: Final = f"{GROUP}/arm"
 """On the Deployment and the pods of the baseline arm: `plain`."""
 
 ANNOTATION_PREFIX: Final = "specdec.io/"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.render.plain_arm import render_arm
+from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_runtime import __main__ as commands
 from tests.kserve.made import Place, engine_of
 from tests.unit.builders import NAME
@@ -24,10 +24,10 @@ async def pod_of(place: Place, found: dict[str, Any]) -> dict[str, Any]:
     return (await place.make(isvc)).pod
 
 
-@pytest.mark.parametrize("plain", [False, True])
-async def test_another_image_is_started_probed_and_drained_by_what_is_brought(place: Place, plain: bool) -> None:
+@pytest.mark.parametrize("baseline", [False, True])
+async def test_another_image_is_started_probed_and_drained_by_what_is_brought(place: Place, baseline: bool) -> None:
     """Every program is of the folder, in a rollback as well; PYTHONPATH stays the image's own."""
-    pod = await pod_of(place, predictor(engine={"image": STOCK}, plain=plain))
+    pod = await pod_of(place, predictor(engine={"image": STOCK}, baseline=baseline))
     engine = engine_of(pod)
     assert engine["image"] == STOCK
     assert engine["command"] == ["python3", "/mnt/specdec", "serve"]
@@ -76,7 +76,7 @@ async def test_the_baseline_pods_have_it_as_well(place: Place) -> None:
     speculating = predictor(engine={"image": STOCK})
     pod = await pod_of(place, speculating)
     live = {"spec": {"template": {"metadata": {"labels": {}}, "spec": pod}}}
-    arm = render_arm(live, speculating, predictor(engine={"image": STOCK}, plain=True), OWNER, 1)
-    made = arm["spec"]["template"]["spec"]
+    compared = render_baseline_pods(live, speculating, predictor(engine={"image": STOCK}, baseline=True), OWNER, 1)
+    made = compared["spec"]["template"]["spec"]
     assert made["initContainers"] == pod["initContainers"]
     assert "/mnt/specdec" in {each["mountPath"] for each in engine_of(made)["volumeMounts"]}

@@ -6,7 +6,7 @@ import pytest
 
 from specdec_operator.api.spec import Owner
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_arm
+from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH
 from tests.kserve.layouts import PAIRS, SOURCES, Json, brought, isvc, isvc_of, mounted, sis
@@ -14,18 +14,18 @@ from tests.kserve.made import Made, Place, all_made, engine_of, named
 from tests.unit.builders import DRAFT, NAME, NAMESPACE, Body, make_rollback, make_spec, make_state
 
 OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
-_plain: dict[str, Body] = {}
+_baselines: dict[str, Body] = {}
 """Deployments of services without speculation, by their InferenceService: many mixes have the same."""
 
 
-async def plain_of(place: Place, spec: Json) -> tuple[Json, Body]:
+async def baseline_of(place: Place, spec: Json) -> tuple[Json, Body]:
     """The InferenceService of a spec without its draft, and the Deployment that KServe made of one like it."""
     state = make_state(rollback=make_rollback())
     manifest = render(plan(make_spec(**spec), state, name=NAME), OWNER).manifest
     key = json.dumps(manifest["spec"], sort_keys=True)
-    if key not in _plain:
-        _plain[key] = (await place.make(named(manifest, "plain"))).deployment
-    return manifest, _plain[key]
+    if key not in _baselines:
+        _baselines[key] = (await place.make(named(manifest, "plain"))).deployment
+    return manifest, _baselines[key]
 
 
 def other_parts(made: Body) -> Json:
@@ -40,15 +40,18 @@ def places(made: Body) -> set[str]:
     return {f"{path}/" for path in mounted(made["spec"]["template"]["spec"])}
 
 
-async def beside_it_runs_what_the_plain_service_would(place: Place, made: Made, spec: Json) -> None:
+async def beside_it_runs_what_the_baseline_would(place: Place, made: Made, spec: Json) -> None:
     """The flags to the letter, and the target where it was. What stages the draft is left: it does no harm."""
-    manifest, plain = await plain_of(place, spec)
+    manifest, baseline = await baseline_of(place, spec)
     predictors = (isvc_of(spec)["spec"]["predictor"], manifest["spec"]["predictor"])
-    arm = render_arm(made.deployment, *predictors, OWNER, 1)
-    assert engine_of(arm["spec"]["template"]["spec"])["args"] == engine_of(plain["spec"]["template"]["spec"])["args"]
-    assert other_parts(arm) == other_parts(plain)
-    there = tuple(places(arm))
-    assert all(each.startswith(there) for each in places(plain)), "two downloads share the folder above them"
+    compared = render_baseline_pods(made.deployment, *predictors, OWNER, 1)
+    assert (
+        engine_of(compared["spec"]["template"]["spec"])["args"]
+        == engine_of(baseline["spec"]["template"]["spec"])["args"]
+    )
+    assert other_parts(compared) == other_parts(baseline)
+    there = tuple(places(compared))
+    assert all(each.startswith(there) for each in places(baseline)), "two downloads share the folder above them"
 
 
 @pytest.mark.parametrize(("target", "draft"), PAIRS)
@@ -69,7 +72,7 @@ async def test_every_mix_is_mounted_whole(place: Place, target: str, draft: str)
     claims = [str(each["persistentVolumeClaim"]) for each in pod["volumes"] if "persistentVolumeClaim" in each]
     assert len(claims) == len(set(claims))
     if draft != "none":
-        await beside_it_runs_what_the_plain_service_would(place, made, sis(target, draft))
+        await beside_it_runs_what_the_baseline_would(place, made, sis(target, draft))
 
 
 def left_to_kserve(target: str, draft: str) -> Json:

@@ -12,17 +12,19 @@ OWNER = Owner(name=NAME, namespace=NAMESPACE, uid="u-1")
 CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
 
 
-async def made_of(place: Place, autoscaling: Body | None, *, plain: bool = False, pods: int = 1, **spec: Body) -> Made:
+async def made_of(
+    place: Place, autoscaling: Body | None, *, baseline: bool = False, pods: int = 1, **spec: Body
+) -> Made:
     """What KServe makes of a service with this autoscaling."""
-    state = make_state(rollback=make_rollback()) if plain else make_state()
+    state = make_state(rollback=make_rollback()) if baseline else make_state()
     parts = spec | ({"autoscaling": autoscaling} if autoscaling else {})
     return await place.make(render(plan(make_spec(**parts), state, name=NAME), OWNER).manifest, pods=pods)
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["speculating", "rolled back"])
-async def test_the_hpa_has_the_numbers_of_the_service(place: Place, plain: bool) -> None:
+@pytest.mark.parametrize("baseline", [False, True], ids=["speculating", "rolled back"])
+async def test_the_hpa_has_the_numbers_of_the_service(place: Place, baseline: bool) -> None:
     """And 80 % of the CPU where nothing else is asked for; a rollback changes none of it."""
-    found = (await made_of(place, {"minReplicas": 1, "maxReplicas": 2}, plain=plain)).autoscaler
+    found = (await made_of(place, {"minReplicas": 1, "maxReplicas": 2}, baseline=baseline)).autoscaler
     assert found is not None
     spec = found["spec"]
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"{NAME}-predictor"}

@@ -101,7 +101,7 @@ class Story:
                 run.in_status["drift"] = self._acceptance()
                 run.rollback = film.status["guard"]["rollback"]
             with self._step("speculation is taken out"):
-                patched = await film.plain(onset, PATIENCE)
+                patched = await film.baseline(onset, PATIENCE)
                 serving = await film.serving(onset, PATIENCE)
                 rolled_back = await film.phase("RolledBack", onset, PATIENCE)
                 await self._service.until("the speculating pod is gone", self._alone, 90)

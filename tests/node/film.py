@@ -113,7 +113,7 @@ class Film:
             f"phase {wanted}", since, seconds, lambda: [each.at for each in self.phases if each.what == wanted]
         )
 
-    async def plain(self, since: float, seconds: float) -> float:
+    async def baseline(self, since: float, seconds: float) -> float:
         """Waits until the InferenceService asks for no speculation, after a moment; returns when that was."""
         return await self._first(
             "no --speculative-config", since, seconds, lambda: [e.at for e in self.asked if not e.speculating]

@@ -13,7 +13,7 @@ from tests.node.test_guard import DRAFT
 from tests.wire.api import DEPLOYMENT, POD, Object
 from tests.wire.faults.table import Part, fault
 
-ARM = {"serving.specdec.io/arm": "plain"}
+BASELINE = {"serving.specdec.io/arm": "plain"}
 OPERATOR = "specdec-system"
 TIMES = int(os.environ.get("SPECDEC_TIMES", "1"))
 CONNECTIONS = int(os.environ.get("SPECDEC_CONNECTIONS", "4"))
@@ -24,9 +24,9 @@ FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 1.0},
 UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None"}
 
 
-async def ready(service: Service, *, plain: bool) -> list[str]:
+async def ready(service: Service, *, baseline: bool) -> list[str]:
     """The pods of one arm that are ready and stay."""
-    pods = [each for each in await service.api.items(POD, service.namespace) if is_plain(each) is plain]
+    pods = [each for each in await service.api.items(POD, service.namespace) if is_baseline(each) is baseline]
     return [
         each["metadata"]["name"]
         for each in pods
@@ -36,16 +36,16 @@ async def ready(service: Service, *, plain: bool) -> list[str]:
     ]
 
 
-def is_plain(pod: Object) -> bool:
+def is_baseline(pod: Object) -> bool:
     """Whether it is a baseline pod."""
-    return ARM.items() <= pod["metadata"].get("labels", {}).items()
+    return BASELINE.items() <= pod["metadata"].get("labels", {}).items()
 
 
-async def arms_gone(service: Service) -> bool:
+async def baseline_pods_gone(service: Service) -> bool:
     """Whether the Deployment of the baseline pods and all its pods are deleted."""
     deployments = await service.api.items(DEPLOYMENT, service.namespace)
     pods = await service.api.items(POD, service.namespace)
-    return not any(ARM.items() <= each["metadata"].get("labels", {}).items() for each in [*deployments, *pods])
+    return not any(BASELINE.items() <= each["metadata"].get("labels", {}).items() for each in [*deployments, *pods])
 
 
 @pytest.mark.alone
@@ -66,16 +66,16 @@ async def test_a_slow_draft_is_taken_out_with_a_baseline_pod(service: Service, f
     try:
         for _ in range(TIMES):
             await service.apply(DRAFT, told, control=stays, **UNASKED)
-            await service.until("a plain pod", lambda: ready(service, plain=True), 240)
+            await service.until("a baseline pod", lambda: ready(service, baseline=True), 240)
             await service.apply(DRAFT, told, control=goes, **UNASKED)
-            await service.until("the plain arm gone", lambda: arms_gone(service), 120)
+            await service.until("no baseline pods", lambda: baseline_pods_gone(service), 120)
         await service.apply(DRAFT, told, control=stays, **FASTER)
-        await service.until("a plain pod", lambda: ready(service, plain=True), 240)
+        await service.until("a baseline pod", lambda: ready(service, baseline=True), 240)
         operators = await service.api.items(POD, OPERATOR)
         await service.api.delete(POD, OPERATOR, operators[0]["metadata"]["name"])
-        await film.plain(0, 300)
+        await film.baseline(0, 300)
         status = await service.phase("RolledBack", seconds=300)
-        await service.until("the plain arm gone", lambda: arms_gone(service), 120)
+        await service.until("no baseline pods", lambda: baseline_pods_gone(service), 120)
         await asyncio.sleep(5.0)
         tally = await asking.tally()
     finally:
@@ -99,20 +99,20 @@ async def test_a_draft_that_pays_stays_when_prompts_become_four_times_as_long(se
     async with Crowd(service, "code", 3, times=4, max_tokens=12):
         condition = await service.condition("ComparingWithPlain", "NotMeasured", 180)
         assert "different traffic" in condition["message"]
-        await service.until("a plain pod", lambda: ready(service, plain=True), 240)
+        await service.until("a baseline pod", lambda: ready(service, baseline=True), 240)
 
         async def acquitted() -> bool:
             return "DraftAcquitted" in await service.events()
 
         await service.until("an acquittal", acquitted, 400)
-    await service.until("the plain arm gone", lambda: arms_gone(service), 120)
+    await service.until("no baseline pods", lambda: baseline_pods_gone(service), 120)
     status = await service.status()
     assert status["phase"] == "Watching"
-    assert len(await ready(service, plain=False)) == 2
+    assert len(await ready(service, baseline=False)) == 2
 
 
 @pytest.mark.parametrize(("least", "stays"), [(0.3, True), (3.0, False)], ids=["it was faster", "it was slower"])
-async def test_one_pod_serves_plain_for_a_while_and_the_faster_one_stays(
+async def test_one_pod_serves_the_baseline_for_a_while_and_the_faster_one_stays(
     service: Service, least: float, *, stays: bool
 ) -> None:
     """More requests at once than plain was seen with are in doubt; it goes back and forth once."""

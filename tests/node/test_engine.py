@@ -11,7 +11,7 @@ pytestmark = pytest.mark.node
 
 def test_the_draft_is_good_on_code_and_worthless_on_drift() -> None:
     """From vLLM's own counters: more than half of the drafted tokens accepted on code, less than a tenth on drift."""
-    assert pair.measure(plain=False) == 0
+    assert pair.measure(baseline=False) == 0
     proof = json.loads((store.folder() / store.PROOF).read_text(encoding="utf-8"))
     assert pair.holds(proof)
 

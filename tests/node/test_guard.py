@@ -21,8 +21,8 @@ async def test_speculation_has_to_beat_the_baseline_at_the_same_load(service: Se
     async with Traffic(service, "code"):
         await service.phase("RollingOut")
     status = await service.drafts()
-    (plain, *_) = status["guard"]["baseline"]
-    assert plain["load"] == 1
+    (baseline, *_) = status["guard"]["baseline"]
+    assert baseline["load"] == 1
     assert status["performance"]["speedup"] > 1.0
 
 

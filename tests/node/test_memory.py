@@ -49,7 +49,7 @@ async def peak(service: Service) -> int:
     return int(answer.out) // MIB
 
 
-async def _plain(service: Service, limit: int | None = None) -> None:
+async def _baseline(service: Service, limit: int | None = None) -> None:
     """Serves without speculation at this limit.
 
     It waits for the pod and not for the phase RollingOut: where the limit is what it was, no pod is replaced.
@@ -98,10 +98,10 @@ async def test_a_pair_that_does_not_fit_its_limit_ends_up_drafting_by_itself(
     service: Service, draft: dict[str, Any]
 ) -> None:
     """Plain is measured first, and then served at the limit that the pair does not fit."""
-    await _plain(service)
-    await _plain(service, await peak(service) + SPARE)
+    await _baseline(service)
+    await _baseline(service, await peak(service) + SPARE)
     limit = await peak(service) + SPARE  # the first start reads files, which count until memory runs short
-    await _plain(service, limit)
+    await _baseline(service, limit)
     print(f"plain took at most {limit - SPARE} MiB of {limit}, and {await peak(service)} MiB at the limit")
     await service.apply(draft, parts(limit), acceptanceRate={"min": 0.0})
     status = await service.phase("Responding", seconds=300)

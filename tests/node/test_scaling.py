@@ -61,7 +61,7 @@ async def pods(service: Service, number: int, seconds: float = 240.0) -> None:
 
     async def there() -> bool:
         asked = (await deployment(service))["spec"]["replicas"]
-        return asked == len(await ready(service, plain=False)) == number
+        return asked == len(await ready(service, baseline=False)) == number
 
     await service.until(f"{number} pods", there, seconds)
 

@@ -65,7 +65,7 @@ async def _caught(service: Service, film: Film) -> float:
         await asyncio.sleep(WINDOW)
         assert await film.health() == 200
         decided = await film.phase("Responding", begun, 60)
-    patched = await film.plain(begun, 10)
+    patched = await film.baseline(begun, 10)
     rollback = (await service.status())["guard"]["rollback"]
     spent = f"decision {decided - begun:.1f} s, patch {patched - decided:.2f} s later"
     print(f"{service.name}: {spent}, {rollback['message']}")

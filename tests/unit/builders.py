@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
-from specdec_operator.guard.baseline import Comparison, Plain
+from specdec_operator.guard.baseline import BaselineSpeed, Comparison
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
@@ -146,9 +146,9 @@ def pace(*seconds: float, requests: float = 10) -> TokenTime:
     return TokenTime(times=moments, requests=requests * number, tokens=32 * requests * number, seconds=2 * number)
 
 
-def make_plain(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> Plain:
+def make_baseline(load: int = 1, *seconds: float, blocks: int = 8, requests: float = 10) -> BaselineSpeed:
     """The baseline at a load: known, all its blocks at 0.02 s unless `seconds` gives each its own."""
-    return Plain(load=load, token_time=pace(*(seconds or (0.02,) * blocks), requests=requests))
+    return BaselineSpeed(load=load, token_time=pace(*(seconds or (0.02,) * blocks), requests=requests))
 
 
 def view(progress: Progress = Progress.COMPLETE, reason: str = "RolloutComplete", **changes: Any) -> RolloutView:
@@ -195,7 +195,13 @@ def facts(**changes: Any) -> Observation:
 
 def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
     """How a window compares with plain, which took 0.02 s per output token."""
-    known: Body = {"low": speedup - 0.1, "high": speedup + 0.1, "share": 1.0, "plain": 0.02, "seconds": 0.02 / speedup}
+    known: Body = {
+        "low": speedup - 0.1,
+        "high": speedup + 0.1,
+        "share": 1.0,
+        "baseline": 0.02,
+        "seconds": 0.02 / speedup,
+    }
     return Comparison(speedup=speedup, **(known | changes))
 
 

@@ -334,7 +334,7 @@ def busy(acceptance: float = 0.8, **changes: Any) -> EngineStandIn:
     return EngineStandIn(**({"tokens_per_second": 400.0, "acceptance": acceptance} | changes))
 
 
-def plain(**changes: Any) -> EngineStandIn:
+def baseline(**changes: Any) -> EngineStandIn:
     """A busy engine without speculation."""
     return EngineStandIn(**({"speculative": False, "tokens_per_second": 400.0} | changes))
 
@@ -354,6 +354,6 @@ async def rolled_back(**sis: Any) -> Stage:
     stage, engine = await watching(**sis)
     engine.acceptance = 0.0
     await stage.until("Responding")
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     return stage

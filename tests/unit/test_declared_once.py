@@ -20,7 +20,7 @@ from specdec_operator.api.engine import Engine
 from specdec_operator.api.speculation import Method
 from specdec_operator.engine.owned_flags import FLAGS, OWNED_FLAGS
 from specdec_operator.guard import acceptance, checks, speed_checks
-from specdec_operator.guard.judge import CHECKS, PLAIN_CHECKS
+from specdec_operator.guard.judge import BASELINE_CHECKS, CHECKS
 from specdec_operator.guard.policy import METHODS as GUARDED
 from specdec_operator.schema.crd import openapi
 from specdec_operator.staging import schemes, source
@@ -165,4 +165,4 @@ def test_every_rule_file_is_looked_at_and_every_check_of_a_window_asked() -> Non
         each for file in (checks, acceptance, speed_checks) for each in inspect.getmembers(file, inspect.isfunction)
     )
     documented = {name for name, each in functions if (each.__doc__ or "")[:2] == "**"}
-    assert {each.__name__ for each in (*CHECKS, *PLAIN_CHECKS)} == documented
+    assert {each.__name__ for each in (*CHECKS, *BASELINE_CHECKS)} == documented

@@ -73,7 +73,7 @@ async def test_a_pair_that_is_killed_twice_comes_up_with_less_memory(world: Worl
     when="it is killed at the third start too",
     then="rollback for OutOfMemory; baseline pods have the whole cache",
 )
-async def test_a_pair_that_never_fits_goes_back_to_plain_with_its_full_share(
+async def test_a_pair_that_never_fits_goes_back_to_the_baseline_with_its_full_share(
     world: World, operator: OperatorProcess
 ) -> None:
     """The service without speculation always keeps its full share; another speculation begins again."""

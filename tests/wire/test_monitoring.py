@@ -107,15 +107,15 @@ async def _story(watched: Watched) -> None:
     )
     facts = told(device=80 * 1024**3, target=(16 * 10**9, models.LLAMA_8B), draft=(8 * 10**8, models.EAGLE3_8B))
     known: Any = {"facts": facts, "kv_tokens": 400_000}
-    plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known) for _ in range(2)]
-    watched.scrape(*await world.roll_out(await world.child(speculative=False), *plain))
+    baseline = [EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known) for _ in range(2)]
+    watched.scrape(*await world.roll_out(await world.child(speculative=False), *baseline))
     child = await world.child(speculative=True)
     engines = [
         EngineStandIn(tokens_per_second=TOKENS, acceptance=0.6, token_time=0.012, falls=0.8, **known) for _ in range(2)
     ]
     pods = await world.roll_out(child, *engines)
     watched.scrape(*pods)
-    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known))
+    await world.bring_baseline_pods(EngineStandIn(tokens_per_second=TOKENS, speculative=False, **known))
     await world.until("what both arms show", lambda: _compared(watched))
     await world.verdict("Pass")
     await world.until("what it knows of its memory", lambda: _planned(watched))
@@ -123,8 +123,8 @@ async def _story(watched: Watched) -> None:
     for engine in engines:
         engine.acceptance, engine.token_time = 0.1, 0.025
     child = await world.child(speculative=False)
-    plain = [EngineStandIn(tokens_per_second=TOKENS, speculative=False) for _ in range(2)]
-    pods = await world.roll_out(child, *plain)
+    baseline = [EngineStandIn(tokens_per_second=TOKENS, speculative=False) for _ in range(2)]
+    pods = await world.roll_out(child, *baseline)
     watched.scrape(*pods)
     await world.phase("RolledBack")
     await world.until("the alert", lambda: _firing(watched))

@@ -8,37 +8,37 @@ from tests.wire.api import DEPLOYMENT
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import ARM, World, sis
+from tests.wire.world import BASELINE, World, sis
 
 TOKENS = 400.0
 ALWAYS: dict[str, Any] = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
 DOUBT: dict[str, Any] = {"speedup": {"min": 1.0}, "baseline": "None"}
 
 
-async def beside(world: World, ours: float, plain: float, **spec: Any) -> None:
+async def serve_both(world: World, ours: float, baseline: float, **spec: Any) -> None:
     """A watched service with a baseline pod. ours, plain: seconds per output token."""
     await world.apply(sis(**({"guard": ALWAYS} | spec)))
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS, token_time=ours))
     await world.phase("Watching")
-    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=plain, speculative=False))
+    await world.bring_baseline_pods(EngineStandIn(tokens_per_second=TOKENS, token_time=baseline, speculative=False))
 
 
 async def test_a_draft_that_is_slower_than_baseline_pods_is_taken_out(world: World, operator: OperatorProcess) -> None:
     """Their Deployment has KServe's label and no speculation; it serves until the rollback is over, and is removed."""
-    await beside(world, 0.03, 0.02)
-    arm = await world.arm()
-    args = arm["spec"]["template"]["spec"]["containers"][0]["args"]
+    await serve_both(world, 0.03, 0.02)
+    found = await world.baseline_pods()
+    args = found["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[0] == "--port=8080"
     assert not any(each.startswith("--speculative-config") for each in args)
-    assert arm["spec"]["template"]["metadata"]["labels"]["app"] == "isvc.llama-predictor"
+    assert found["spec"]["template"]["metadata"]["labels"]["app"] == "isvc.llama-predictor"
     status = await world.phase("Responding")
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
     assert "compared with baseline pods over" in status["guard"]["rollback"]["message"]
     child = await world.child(speculative=False)
-    assert await world.api.get(DEPLOYMENT, world.namespace, ARM), "it serves on until the others do"
+    assert await world.api.get(DEPLOYMENT, world.namespace, BASELINE), "it serves on until the others do"
     await world.roll_out(child, EngineStandIn(tokens_per_second=TOKENS, speculative=False))
     await world.phase("RolledBack")
-    await world.gone(DEPLOYMENT, ARM)
+    await world.gone(DEPLOYMENT, BASELINE)
 
 
 async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: World, operator: OperatorProcess) -> None:
@@ -47,9 +47,9 @@ async def test_a_doubt_starts_a_baseline_pod_that_confirms_the_draft(world: Worl
     engines = [EngineStandIn(tokens_per_second=TOKENS, token_time=0.01) for _ in range(2)]
     await world.roll_out(await world.child(), *engines)
     await world.condition("ComparingWithPlain", "True")
-    await world.bring_arm(EngineStandIn(tokens_per_second=TOKENS, token_time=0.02, speculative=False))
+    await world.bring_baseline_pods(EngineStandIn(tokens_per_second=TOKENS, token_time=0.02, speculative=False))
     await world.event("DraftAcquitted")
-    await world.gone(DEPLOYMENT, ARM)
+    await world.gone(DEPLOYMENT, BASELINE)
     status = await world.status()
     assert status["phase"] == "Watching"
     assert status["guard"]["doubts"] == 1
@@ -67,15 +67,15 @@ async def test_a_deployment_of_a_stranger_is_not_touched(world: World, operator:
     body = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": ARM},
+        "metadata": {"name": BASELINE},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "y"}}, "template": pod},
     }
     made = await world.api.apply(DEPLOYMENT, world.namespace, body, "somebody")
     await world.apply(sis(guard=ALWAYS))
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS))
     await world.phase("Watching")
-    await world.told("ComparingWithPlain", ARM, "0 of 1 baseline pods")
-    live = await world.api.get(DEPLOYMENT, world.namespace, ARM)
+    await world.told("ComparingWithPlain", BASELINE, "0 of 1 baseline pods")
+    live = await world.api.get(DEPLOYMENT, world.namespace, BASELINE)
     assert live is not None
     assert live["metadata"]["uid"] == made["metadata"]["uid"]
     assert live["spec"] == made["spec"]
@@ -94,13 +94,13 @@ async def test_refused_baseline_pods_are_reported(world: World, operator: Operat
     async with refusing(world.api, world.namespace, "apps", "deployments") as words:
         await world.told("ComparingWithPlain", words)
         assert (await world.status())["phase"] == "Watching"
-    await world.arm()
+    await world.baseline_pods()
 
 
-async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: OperatorProcess) -> None:
+async def test_an_operator_that_restarts_finds_its_baseline_pods(world: World, operator: OperatorProcess) -> None:
     """It is the same Deployment, the evidence goes on, and the operator removes it once no spec requests it."""
-    await beside(world, 0.02, 0.02)
-    before = await world.arm()
+    await serve_both(world, 0.02, 0.02)
+    before = await world.baseline_pods()
 
     async def compared() -> bool:
         return len((await world.status())["guard"].get("pairs", ())) >= 1
@@ -114,6 +114,6 @@ async def test_an_operator_that_restarts_finds_its_arm(world: World, operator: O
         return len((await world.status())["guard"].get("pairs", ())) > pairs
 
     await world.until("more windows of both arms", more)
-    assert (await world.arm())["metadata"]["uid"] == before["metadata"]["uid"]
+    assert (await world.baseline_pods())["metadata"]["uid"] == before["metadata"]["uid"]
     await world.apply(sis(guard=ALWAYS | {"control": {"mode": "Never"}}))
-    await world.gone(DEPLOYMENT, ARM)
+    await world.gone(DEPLOYMENT, BASELINE)

@@ -20,7 +20,7 @@ NAME = "llama"
 BUDGET = "policy/v1", "poddisruptionbudgets"
 PREDICTOR = f"{NAME}-predictor"
 """The Deployment that KServe makes."""
-ARM = f"{PREDICTOR}-plain"
+BASELINE = f"{PREDICTOR}-plain"
 REVISION = "serving.specdec.io/revision"
 
 
@@ -211,19 +211,19 @@ class World:
         found, _ = await self.kubelet.current(PREDICTOR, of_revision(child))
         return found
 
-    async def arm(self) -> Object:
+    async def baseline_pods(self) -> Object:
         """Waits until the operator has made the Deployment of the baseline pods; returns it."""
 
         async def there() -> Object | None:
-            return await self.api.get(DEPLOYMENT, self.namespace, ARM)
+            return await self.api.get(DEPLOYMENT, self.namespace, BASELINE)
 
-        found: Object = await self.until("a plain arm", there)
+        found: Object = await self.until("baseline pods", there)
         return found
 
-    async def bring_arm(self, *engines: EngineStandIn) -> list[str]:
+    async def bring_baseline_pods(self, *engines: EngineStandIn) -> list[str]:
         """Plays the kubelet for the baseline pods: they start."""
-        await self.arm()
-        return await self.kubelet.bring(ARM, engines, ready=True)
+        await self.baseline_pods()
+        return await self.kubelet.bring(BASELINE, engines, ready=True)
 
     async def come_up_in_turn(self, child: Object, engines: Sequence[EngineStandIn], pause: float) -> None:
         """Plays the kubelet of a rollout whose pods become ready one after the other, `pause` seconds apart."""

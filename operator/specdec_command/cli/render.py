@@ -42,7 +42,7 @@ def rendering(
     *,
     target: ModelFolderFacts | None = None,
     draft: ModelFolderFacts | None = None,
-    plain: bool = False,
+    baseline: bool = False,
     kserve: KServe | None = None,
 ) -> Rendering:
     """What the operator would apply, with what is known of the models and of KServe.
@@ -51,7 +51,7 @@ def rendering(
     """
     spec = Spec.model_validate(filled(body, crd_schema())["spec"])
     meta = body["metadata"]
-    state = State(phase=Phase.SERVING, since=0.0, speculation="", rollback=_ASKED if plain else None)
+    state = State(phase=Phase.SERVING, since=0.0, speculation="", rollback=_ASKED if baseline else None)
     synthetic = allows_synthetic(body)
     planned = plan(spec, state, name=meta["name"], synthetic=synthetic, target=target, draft=draft, kserve=kserve)
     refuse(planned)
@@ -69,7 +69,7 @@ def rendering(
 
 File = Annotated[str, typer.Argument(help="File with one SpeculativeInferenceService; -: standard input.")]
 Config = Annotated[str | None, typer.Option(help="config.json of the model, or its folder, for rules and memory.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Render the baseline that is served after a rollback.")]
+Baseline = Annotated[bool, typer.Option("--plain", help="Render the baseline that is served after a rollback.")]
 Version = Annotated[
     str | None,
     typer.Option(
@@ -79,13 +79,13 @@ Version = Annotated[
 
 
 def render(
-    file: File, target: Config = None, draft: Config = None, plain: Plain = False, kserve: Version = None
+    file: File, target: Config = None, draft: Config = None, baseline: Baseline = False, kserve: Version = None
 ) -> None:
     """Print the InferenceService as YAML; the runtime, the flags and the memory plan go to standard error."""
     version = kserve_of(kserve)
     body, problems = one_service(file, version)
     try:
-        made = rendering(body, target=model_of(target), draft=model_of(draft), plain=plain, kserve=version)
+        made = rendering(body, target=model_of(target), draft=model_of(draft), baseline=baseline, kserve=version)
     except Invalid as error:
         raise stop(f"{file}: {error.message}", 1) from error
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

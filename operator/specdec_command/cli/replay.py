@@ -61,8 +61,8 @@ def _play(trace: pathlib.Path, guard: pathlib.Path | None, baseline: pathlib.Pat
     if method not in {each.value for each in Method}:
         raise Invalid("--method", method, f"one of {', '.join(sorted(each.value for each in Method))}")
     spec = _guard(guard)
-    plain = learn(read_recording(baseline), spec) if baseline else ()
-    return play(read_recording(trace), spec, METHODS[Method(method)], plain)
+    known = learn(read_recording(baseline), spec) if baseline else ()
+    return play(read_recording(trace), spec, METHODS[Method(method)], known)
 
 
 def _guard(file: pathlib.Path | None) -> Guard:
@@ -135,11 +135,11 @@ def _finding(found: MeasureFinding) -> dict[str, Any]:
 
 
 def _show(played: Played) -> None:
-    beside = ("evidence",) if any(each.judged.findings for each in played.decisions) else ()
-    columns = ("t", "verdict", "reason", "accept", "length", "speedup", *beside, "action")
+    with_evidence = ("evidence",) if any(each.judged.findings for each in played.decisions) else ()
+    columns = ("t", "verdict", "reason", "accept", "length", "speedup", *with_evidence, "action")
     table = Table(*columns, box=None, pad_edge=False)
     for each in played.decisions:
-        table.add_row(*_row(each, beside=bool(beside)))
+        table.add_row(*_row(each, with_evidence=bool(with_evidence)))
     say(table, by_row=True)
     for each in played.decisions:
         for found in each.judged.findings:
@@ -158,11 +158,11 @@ def _show(played: Played) -> None:
     typer.echo(f"final state: {played.phase.value}, serving {played.serving}")
 
 
-def _row(each: WindowDecision, *, beside: bool) -> tuple[str, ...]:
+def _row(each: WindowDecision, *, with_evidence: bool) -> tuple[str, ...]:
     verdict, evidence, comparison = each.judged.verdict, each.judged.evidence, each.judged.comparison
     numbers = (evidence.acceptance_rate, evidence.acceptance_length, comparison.speedup if comparison else None)
     words = ["-" if number is None else f"{number:.2f}" for number in numbers]
-    if beside:
+    if with_evidence:
         speed = about(each.judged.findings, Measure.SPEED)
         words.append("-" if speed is None else f"{speed.score:+.1f} of {BOUND}")
     done = _action(each) or (_kind(each) or "")

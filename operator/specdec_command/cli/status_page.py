@@ -48,7 +48,7 @@ def page(body: Mapping[str, Any], now: datetime, glyphs: Glyphs = UNICODE) -> Gr
     parts += _positions(status, glyphs)
     parts += _fewer_tokens(service)
     parts += _speeds(status, glyphs)
-    parts += _beside(status)
+    parts += _compared(status)
     parts += _history(status, now, glyphs)
     return Group(*parts)
 
@@ -160,10 +160,10 @@ def _speeds(status: Untrusted, glyphs: Glyphs) -> Iterator[RenderableType]:
         yield _titled("Speed compared with the baseline (load: running requests per pod)", Group(*parts))
 
 
-def _beside(status: Untrusted) -> Iterator[RenderableType]:
+def _compared(status: Untrusted) -> Iterator[RenderableType]:
     """The result so far of the windows with baseline pods."""
     table = _table("measure", "value", "95 % interval", "limit", "evidence", "windows")
-    for row in numbers.beside(status):
+    for row in numbers.compared(status):
         cells = (row.measure, row.value, row.interval, row.limit, row.evidence, row.windows)
         table.add_row(*cells, style="red" if row.convicts else None)
     if table.row_count:

@@ -66,7 +66,7 @@ def check_left_behind(twin: Object, name: str) -> None:
 
 
 @asynccontextmanager
-async def baseline_beside(
+async def separate_baseline(
     client: KubeClient, service: Object, say: Say, *, room: float
 ) -> AsyncIterator[MeasuredService]:
     """The baseline service, ready. It is removed at the end, whatever happens; a left-over one is removed first.
@@ -97,15 +97,15 @@ async def baseline_in_place(client: KubeClient, service: Object, say: Say) -> As
     Raises Unmeasurable where it does not become plain, or does not speculate again.
     """
     namespace, name, seconds = service["metadata"]["namespace"], service["metadata"]["name"], patience(service)
-    plain = MeasuredService(client, namespace, name, speculating=False)
+    baseline = MeasuredService(client, namespace, name, speculating=False)
     nonce = f"measure-{time.time_ns()}"
     try:
-        await client.merge(plain.path, {"metadata": {"annotations": {names.ROLLBACK_ANNOTATION: nonce}}})
+        await client.merge(baseline.path, {"metadata": {"annotations": {names.ROLLBACK_ANNOTATION: nonce}}})
         say(f"{name}: requested to run as baseline ({names.ROLLBACK_ANNOTATION}: {nonce})")
-        await plain.until_ready(say, seconds=seconds, room=seconds)
-        yield plain
+        await baseline.until_ready(say, seconds=seconds, room=seconds)
+        yield baseline
     finally:
-        await client.merge(plain.path, {"metadata": {"annotations": {names.RETRY_ANNOTATION: nonce}}})
+        await client.merge(baseline.path, {"metadata": {"annotations": {names.RETRY_ANNOTATION: nonce}}})
         say(f"{name}: requested to speculate again ({names.RETRY_ANNOTATION}: {nonce})")
         again = MeasuredService(client, namespace, name, speculating=True)
         await _handled(again, nonce)

@@ -64,7 +64,7 @@ class Side(StrEnum):
     """Which of the two services is asked."""
 
     SPECULATING = "speculating"
-    PLAIN = "plain"
+    BASELINE = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,16 +43,16 @@ def caveats(measurement: Measurement) -> Iterator[str]:
 
 
 def _hardware(measurement: Measurement) -> Iterator[str]:
-    speculating, plain = measurement.context.speculating, measurement.context.plain
-    if set(map(str, speculating.nodes)) != set(map(str, plain.nodes)):
+    speculating, baseline = measurement.context.speculating, measurement.context.plain
+    if set(map(str, speculating.nodes)) != set(map(str, baseline.nodes)):
         yield "The two sides ran on different hardware, so the ratios also contain the difference of the machines."
-    elif not measurement.order.in_place and speculating.node_names & plain.node_names:
+    elif not measurement.order.in_place and speculating.node_names & baseline.node_names:
         yield (
             "Both sides had pods on one node. Only one of them got requests at a time, but they share resources of "
             "the node, such as main memory and its bandwidth."
         )
-    if speculating.pods != plain.pods:
-        yield f"{speculating.pods} pods with speculation, {plain.pods} without."
+    if speculating.pods != baseline.pods:
+        yield f"{speculating.pods} pods with speculation, {baseline.pods} without."
 
 
 def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:

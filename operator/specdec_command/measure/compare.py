@@ -155,19 +155,19 @@ def levels(repeats: Sequence[Repeat]) -> tuple[Level, ...]:
 def _level(concurrency: int, repeats: Sequence[Repeat]) -> Level:
     ordered = sorted(repeats, key=lambda each: each.turn.repeat)
     speculating = [each for each in ordered if each.turn.side is Side.SPECULATING]
-    plain = [each for each in ordered if each.turn.side is Side.PLAIN]
-    pairs = list(zip(speculating, plain, strict=True))
+    baseline = [each for each in ordered if each.turn.side is Side.BASELINE]
+    pairs = list(zip(speculating, baseline, strict=True))
     per_token = [p.per_token / s.per_token for s, p in pairs if s.per_token and p.per_token]
     return Level(
         concurrency=concurrency,
         repeats=len(pairs),
         speculating=_figures(speculating),
-        plain=_figures(plain),
+        plain=_figures(baseline),
         first_token=ratio([p.first_token / s.first_token for s, p in pairs]),
         per_token=ratio(per_token) if per_token else None,
         tokens_per_second=ratio([s.tokens_per_second / p.tokens_per_second for s, p in pairs]),
         equal=_equal(pairs),
-        plain_again=_equal(list(pairwise(plain))),
+        plain_again=_equal(list(pairwise(baseline))),
     )
 
 

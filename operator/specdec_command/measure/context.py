@@ -32,9 +32,9 @@ _SPECULATION: Final = "--speculative-config"
 _SECRET: Final = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|(^|_|-)(API_?)?KEY($|_|-)", re.IGNORECASE)
 
 
-def differences(speculating: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
+def differences(speculating: Sequence[str], baseline: Sequence[str]) -> tuple[str, ...]:
     """What differs between two commands except the flag of speculation, one sentence each."""
-    left, right = _flags(speculating), _flags(plain)
+    left, right = _flags(speculating), _flags(baseline)
     names = dict.fromkeys((*left, *right))
     return tuple(
         f"{name}: {_shown(left, name)} with speculation, {_shown(right, name)} without"
@@ -155,7 +155,7 @@ def running(pods: Sequence[Object], nodes: Mapping[str, Object | None], version:
     )
 
 
-def context(service: Object, at: str, speculating: Running, plain: Running) -> Context:
+def context(service: Object, at: str, speculating: Running, baseline: Running) -> Context:
     """The context of a measurement of this service."""
     spec, status = service["spec"], service.get("status", {})
     speculation, serving, kserve = spec["speculation"], status.get("serving", {}), status.get("kserve", {})
@@ -172,7 +172,7 @@ def context(service: Object, at: str, speculating: Running, plain: Running) -> C
         guard_mode=spec.get("guard", {}).get("mode", "Enforce"),
         kserve=f"{version} ({kserve['seen']})" if kserve.get("seen") else version,
         speculating=speculating,
-        plain=plain,
+        plain=baseline,
     )
 
 

@@ -7,7 +7,7 @@ from itertools import cycle, islice
 from typing import Final
 
 from specdec_command.measure.answer import Answer
-from specdec_command.measure.baseline import baseline_beside, baseline_in_place, patience, twin_of
+from specdec_command.measure.baseline import baseline_in_place, patience, separate_baseline, twin_of
 from specdec_command.measure.benchmark import (
     WARM_UPS,
     BenchmarkRound,
@@ -51,9 +51,9 @@ async def run(job: Job, kubeconfig: str | None, say: Say) -> Measurement:
 
 async def _side_by_side(client: KubeClient, job: Job, service: MeasuredService, say: Say) -> tuple[Repeats, Context]:
     order = job.order
-    async with baseline_beside(client, await service.body(), say, room=job.room) as twin:
+    async with separate_baseline(client, await service.body(), say, room=job.room) as twin:
         conditions = context(await service.body(), job.at, await service.running(), await twin.running())
-        sides = {Side.SPECULATING: service, Side.PLAIN: twin}
+        sides = {Side.SPECULATING: service, Side.BASELINE: twin}
         return await _rounds(interleaved(order.concurrencies, order.repeats), sides, job, say), conditions
 
 
@@ -61,10 +61,10 @@ async def _in_place(client: KubeClient, job: Job, service: MeasuredService, say:
     order, body, speculating = job.order, await service.body(), await service.running()
     rounds = one_side(Side.SPECULATING, order.concurrencies, order.repeats)
     repeats = await _rounds(rounds, {Side.SPECULATING: service}, job, say)
-    async with baseline_in_place(client, body, say) as plain:
-        conditions = context(body, job.at, speculating, await plain.running())
-        rounds = one_side(Side.PLAIN, order.concurrencies, order.repeats)
-        return [*repeats, *await _rounds(rounds, {Side.PLAIN: plain}, job, say)], conditions
+    async with baseline_in_place(client, body, say) as baseline:
+        conditions = context(body, job.at, speculating, await baseline.running())
+        rounds = one_side(Side.BASELINE, order.concurrencies, order.repeats)
+        return [*repeats, *await _rounds(rounds, {Side.BASELINE: baseline}, job, say)], conditions
 
 
 async def _rounds(

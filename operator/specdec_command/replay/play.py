@@ -31,17 +31,19 @@ _LINE = 'each line is one scrape, such as {"t": 12.0, "pod": "pod-0", "ok": true
 class ReplayRound:
     """One read of all pods: when, in seconds of the recording, and what each showed; None: it did not answer.
 
-    plain: names of the baseline pods.
+    baseline_pods: names of the baseline pods.
     """
 
     at: float
     readings: dict[str, Counters | None] = field(default_factory=dict)
-    plain: frozenset[str] = frozenset()
+    baseline_pods: frozenset[str] = frozenset()
 
-    def arm(self, *, plain: bool, gone: Collection[str] = ()) -> dict[str, Counters | None]:
+    def readings_of(self, *, baseline: bool, gone: Collection[str] = ()) -> dict[str, Counters | None]:
         """The readings of one arm, without pods that are gone."""
         return {
-            pod: reading for pod, reading in self.readings.items() if (pod in self.plain) is plain and pod not in gone
+            pod: reading
+            for pod, reading in self.readings.items()
+            if (pod in self.baseline_pods) is baseline and pod not in gone
         }
 
 
@@ -56,27 +58,27 @@ def read_recording(path: pathlib.Path) -> tuple[ReplayRound, ...]:
     if not scrapes:
         raise Invalid(str(path), "empty", _LINE)
     rounds: list[ReplayRound] = []
-    for at, pod, arm, reading in sorted(scrapes, key=lambda each: each[0]):
+    for at, pod, kind, reading in sorted(scrapes, key=lambda each: each[0]):
         if not rounds or pod in rounds[-1].readings:  # a pod that is seen again begins another round
             rounds.append(ReplayRound(at=at))
-        plain = rounds[-1].plain | ({pod} if arm == "plain" else frozenset())
-        rounds[-1] = ReplayRound(at=at, readings=rounds[-1].readings | {pod: reading}, plain=plain)
+        baseline_pods = rounds[-1].baseline_pods | ({pod} if kind == "plain" else frozenset())
+        rounds[-1] = ReplayRound(at=at, readings=rounds[-1].readings | {pod: reading}, baseline_pods=baseline_pods)
     return tuple(rounds)
 
 
 def _scrape(path: pathlib.Path, number: int, line: str) -> tuple[float, str, str, Counters | None]:
     try:
         scrape = json.loads(line)
-        at, pod, arm = float(scrape["t"]), str(scrape["pod"]), str(scrape.get("arm", "speculating"))
+        at, pod, kind = float(scrape["t"]), str(scrape["pod"]), str(scrape.get("arm", "speculating"))
         page = scrape["text"] if scrape["ok"] else None
-        if arm not in ("speculating", "plain"):
-            raise ValueError(f"arm {arm!r}")
+        if kind not in ("speculating", "plain"):
+            raise ValueError(f"arm {kind!r}")
     except (ValueError, TypeError, KeyError) as error:
         raise Invalid(f"{path}:{number}", line[:60], _LINE) from error
     try:
-        return at, pod, arm, None if page is None else read_counters(page)
+        return at, pod, kind, None if page is None else read_counters(page)
     except ValueError:  # the operator takes a page that makes no sense for no answer
-        return at, pod, arm, None
+        return at, pod, kind, None
 
 
 _UP: Final = RolloutView(progress=Progress.COMPLETE, reason="Recorded", message="as recorded", serving=1)
@@ -128,7 +130,7 @@ class Played:
     @property
     def serving(self) -> str:
         """What is served at the end: `speculation` or `plain`."""
-        return "speculation" if self.speculative and not self.state.plain else "plain"
+        return "speculation" if self.speculative and not self.state.serves_baseline else "plain"
 
     def play(self, rounds: Iterable[ReplayRound]) -> None:
         """Plays the rounds, up to the first decision that would have made it another service."""
@@ -143,9 +145,9 @@ class Played:
             sampler = sampler or start(each.at, schedule)
             if each.at < sampler.due - schedule.interval / 2:
                 continue
-            readings, beside = (each.arm(plain=plain, gone=self.gone) for plain in (False, True))
+            readings, of_baseline = (each.readings_of(baseline=baseline, gone=self.gone) for baseline in (False, True))
             limits = replace(self.thresholds, pairs=self.state.pairs)
-            sampler, judged = add(sampler, readings, limits, schedule, each.at, beside)
+            sampler, judged = add(sampler, readings, limits, schedule, each.at, of_baseline)
             if judged is not None and self._decide(policy, each, judged):
                 return
 
@@ -172,12 +174,12 @@ class Played:
             speculating=True,  # a baseline is read too, and no verdict is counted against it
             revision=_RECORDED,
             rollout=_UP,
-            pods=frozenset(each.arm(plain=False, gone=self.gone)),
+            pods=frozenset(each.readings_of(baseline=False, gone=self.gone)),
             fewer=fewer,
         )
         if judged is None:
             return observation
-        verdict = None if self.thresholds.plain else judged.verdict
+        verdict = None if self.thresholds.of_baseline else judged.verdict
         closed = 1 + judged.verdict.at  # a recording may begin at 0, which means never
         return replace(with_window(observation, judged), closed=closed, verdict=verdict)
 

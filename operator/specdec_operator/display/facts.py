@@ -28,7 +28,7 @@ def _identity(service: Untrusted) -> Iterator[tuple[str, str]]:
     yield "engine", joined(" ", engine.of("accelerator").text, engine.of("version").text)
     yield "memory", joined("; ", share, memory.of("because").text, memory.of("kvPrice").text)
     yield "device", _device(memory)
-    yield "KV cache", joined("; ", _kv_cache(memory), _kv_beside_plan(memory), memory.of("recommendation").text)
+    yield "KV cache", joined("; ", _kv_cache(memory), _kv_against_plan(memory), memory.of("recommendation").text)
     yield "KServe", status.of("kserve", "version").text
 
 
@@ -41,19 +41,19 @@ def _device(memory: Untrusted) -> str:
 
 def _kv_cache(memory: Untrusted) -> str:
     """What the caches really hold; with both known, what speculation costs of it."""
-    ours, plain = (memory.of(name).number for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
+    ours, baseline = (memory.of(name).number for name in ("kvTokensMeasured", "kvTokensPlainMeasured"))
     if ours is None:
-        return "" if plain is None else f"{plain:,.0f} tokens without speculation"
-    if not plain:
+        return "" if baseline is None else f"{baseline:,.0f} tokens without speculation"
+    if not baseline:
         return f"{ours:,.0f} tokens"
-    return f"{ours:,.0f} tokens, {plain:,.0f} without speculation: {100 * (ours - plain) / plain:+.0f} %"
+    return f"{ours:,.0f} tokens, {baseline:,.0f} without speculation: {100 * (ours - baseline) / baseline:+.0f} %"
 
 
-def _kv_beside_plan(memory: Untrusted) -> str:
+def _kv_against_plan(memory: Untrusted) -> str:
     """How far that is from the plan, and how much of it was in use."""
     off, used = memory.of("kvTokensDifferencePercent").number, memory.of("kvUsedMost").number
-    beside = "" if off is None else f"{off:+.0f} % compared with the plan" if off else "as planned"
-    return joined(", ", beside, "" if used is None else f"at most {100 * used:.0f} % in use")
+    compared = "" if off is None else f"{off:+.0f} % compared with the plan" if off else "as planned"
+    return joined(", ", compared, "" if used is None else f"at most {100 * used:.0f} % in use")
 
 
 def _pods(service: Untrusted) -> str:

@@ -124,9 +124,9 @@ def loads(status: Untrusted, performance: Untrusted, about: str = "±") -> tuple
 
 def _load(row: Untrusted, performance: Untrusted, about: str) -> tuple[str, ...]:
     here, error = row.of("load").whole == performance.of("load").whole, row.of("errorMs").number
-    plain = number(row.of("timePerOutputTokenMs"), 1) + (f" {about} {error:.1f}" if error is not None else "")
+    per_token = number(row.of("timePerOutputTokenMs"), 1) + (f" {about} {error:.1f}" if error is not None else "")
     now = number(performance.of("timePerOutputTokenMs"), 1) if here else ""
-    return row.of("load").text, plain, number(row.of("tokensPerSecond"), 0), number(row.of("requests"), 0), now
+    return row.of("load").text, per_token, number(row.of("tokensPerSecond"), 0), number(row.of("requests"), 0), now
 
 
 def speed(performance: Untrusted) -> str:
@@ -145,7 +145,7 @@ def interval(performance: Untrusted) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ComparedMeasure:
     """The result of both arms for one measure. evidence: score and bound. `convicts`: whether the bound is reached."""
 
     measure: str
@@ -157,11 +157,11 @@ class Beside:
     convicts: bool
 
 
-def beside(status: Untrusted) -> tuple[Beside, ...]:
+def compared(status: Untrusted) -> tuple[ComparedMeasure, ...]:
     """The result so far of the windows with baseline pods."""
     rows = [each for each in status.of("guard", "findings").items if each.of("measure").text]
     return tuple(
-        Beside(
+        ComparedMeasure(
             measure=each.of("measure").text,
             value=number(each.of("value")),
             interval=f"{number(each.of('low'))} to {number(each.of('high'))}",

@@ -27,7 +27,7 @@ _LIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plain:
+class BaselineSpeed:
     """The baseline at one load. token_time: of one pod; its tokens are the demand, not the limit of the pod."""
 
     load: int
@@ -41,7 +41,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PlainSpeed:
+class _KeptBaselineSpeed:
     """The baseline at one load."""
 
     load: int = field(metadata=means("Running requests per pod, rounded to a power of two."))
@@ -59,17 +59,17 @@ class _PlainSpeed:
     mix: Mix | None = field(default=None, metadata=means("The traffic of the measurement; absent: unknown."))
 
 
-def _read(kept: _PlainSpeed) -> Plain:
+def _read(kept: _KeptBaselineSpeed) -> BaselineSpeed:
     total, of, total_total, total_of, of_of, tokens, seconds = kept.sums
     times = RatioSums(blocks=kept.blocks, total=total, of=of, total_total=total_total, total_of=total_of, of_of=of_of)
     seen = TokenTime(times=times, requests=kept.requests, tokens=tokens, seconds=seconds, mix=kept.mix)
-    return Plain(load=kept.load, token_time=seen)
+    return BaselineSpeed(load=kept.load, token_time=seen)
 
 
-def _written(plain: Plain) -> _PlainSpeed:
-    seen, times = plain.token_time, plain.token_time.times
-    return _PlainSpeed(
-        load=plain.load,
+def _written(speed: BaselineSpeed) -> _KeptBaselineSpeed:
+    seen, times = speed.token_time, speed.token_time.times
+    return _KeptBaselineSpeed(
+        load=speed.load,
         time_per_output_token_ms=round(1000 * (times.mean or 0.0), 3),
         error_ms=None if times.error is None else round(1000 * times.error, 4),
         tokens_per_second=round(seen.tokens / seen.seconds, 1) if seen.seconds else 0.0,
@@ -80,7 +80,7 @@ def _written(plain: Plain) -> _PlainSpeed:
     )
 
 
-Baseline = tuple[Annotated[Plain, Form(_read, _written, _PlainSpeed)], ...]
+Baseline = tuple[Annotated[BaselineSpeed, Form(_read, _written, _KeptBaselineSpeed)], ...]
 """By load, rising. Empty: nothing is known."""
 
 
@@ -88,7 +88,7 @@ Baseline = tuple[Annotated[Plain, Form(_read, _written, _PlainSpeed)], ...]
 class Comparison:
     """Baseline time per output token / that with speculation, with its 95 % interval.
 
-    share: of the requests with speculation, the share that ran at loads with a known baseline. plain, seconds: both
+    share: of the requests with speculation, the share that ran at loads with a known baseline. baseline, seconds: both
     times, in seconds.
     """
 
@@ -96,17 +96,17 @@ class Comparison:
     low: float
     high: float
     share: float
-    plain: float
+    baseline: float
     seconds: float
 
 
-def comparison_of(ratio: Estimate, *, plain: float, seconds: float, share: float = 1.0) -> Comparison:
+def comparison_of(ratio: Estimate, *, baseline: float, seconds: float, share: float = 1.0) -> Comparison:
     """The speedup with its interval, from an estimate of its logarithm: of one by load, of windows of the same minutes,
     or of windows one after the other.
     """
     width = min(_UNKNOWN, ratio.half_width)
     low, speedup, high = (exp(ratio.mean + each) for each in (-width, 0.0, width))
-    return Comparison(speedup=speedup, low=low, high=high, share=share, plain=plain, seconds=seconds)
+    return Comparison(speedup=speedup, low=low, high=high, share=share, baseline=baseline, seconds=seconds)
 
 
 _UNKNOWN: Final = log(1000)
@@ -123,7 +123,7 @@ def learnt(baseline: Baseline, token_times: TokenTimes) -> Baseline:
             known = by_load.get(load)
             anew = known is None or seen.unlike(known)
             by_load[load] = seen if known is None or anew else _faded(known, seen.times.blocks).merged(seen)
-    return tuple(Plain(load=load, token_time=by_load[load]) for load in sorted(by_load))[:MOST_LOADS]
+    return tuple(BaselineSpeed(load=load, token_time=by_load[load]) for load in sorted(by_load))[:MOST_LOADS]
 
 
 def _faded(known: TokenTime, fresh: int) -> TokenTime:
@@ -148,21 +148,21 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
     a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
     """
     both = _same_load(baseline, token_times)
-    plain = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known)}
+    known_times = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known)}
     requests = sum(each.requests for each in token_times.values())
-    alike = {load: each for load, each in token_times.items() if load in plain and each.times.of > 0}
+    alike = {load: each for load, each in token_times.items() if load in known_times and each.times.of > 0}
     compared = sum(each.requests for each in alike.values())
     if compared < max(FEWEST_REQUESTS, _LIKE * requests):
         return None
     ours = {load: each.times for load, each in alike.items()}
     tokens = sum(times.of for times in ours.values())
-    before = sum((plain[load].mean or 0.0) * times.of for load, times in ours.items())
+    before = sum((known_times[load].mean or 0.0) * times.of for load, times in ours.items())
     after = sum(times.total for times in ours.values())
     if before <= 0 or after <= 0:
         return None
-    theirs = [(plain[load], times.of) for load, times in ours.items()]
-    ratio = _ratio(before / after, _relative(ours.values(), after), _relative_plain(theirs, before))
-    return comparison_of(ratio, plain=before / tokens, seconds=after / tokens, share=compared / requests)
+    theirs = [(known_times[load], times.of) for load, times in ours.items()]
+    ratio = _ratio(before / after, _relative(ours.values(), after), _relative_baseline(theirs, before))
+    return comparison_of(ratio, baseline=before / tokens, seconds=after / tokens, share=compared / requests)
 
 
 def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
@@ -191,15 +191,15 @@ def _relative(moments: Iterable[RatioSums], total: float) -> Error:
     return (scatter * blocks / degrees / total**2 if degrees > 0 else inf), degrees
 
 
-def _relative_plain(parts: list[tuple[RatioSums, float]], total: float) -> Error:
+def _relative_baseline(parts: list[tuple[RatioSums, float]], total: float) -> Error:
     """Of the baseline's total: the mean of each load is weighted by the output tokens with speculation at that load."""
     variance = sum(((each.error or 0.0) * requests) ** 2 for each, requests in parts)
     return variance / total**2, sum(each.even - 1 for each, _ in parts)
 
 
-def _ratio(ratio: float, ours: Error, plain: Error) -> Estimate:
+def _ratio(ratio: float, ours: Error, theirs: Error) -> Estimate:
     """The logarithm of a ratio of two totals, by their relative variances (delta method)."""
-    variance = ours[0] + plain[0]
-    spread = sum(part * part / max(1.0, degrees) for part, degrees in (ours, plain))
+    variance = ours[0] + theirs[0]
+    spread = sum(part * part / max(1.0, degrees) for part, degrees in (ours, theirs))
     degrees = max(1.0, variance * variance / spread) if 0 < spread < inf else 1.0
     return Estimate(mean=log(ratio), error=sqrt(variance), degrees=degrees)

@@ -64,7 +64,7 @@ class Pair:
     """One window of both arms."""
 
     at: Time = field(metadata=means("Time at which the window closed."))
-    plain: Milliseconds = field(
+    baseline: Milliseconds = field(
         default=0.0,
         metadata=means("Time per output token of the baseline, in milliseconds.", name="plainMs"),
     )
@@ -91,26 +91,26 @@ class Pair:
     kv_cache: KvCache | None = field(default=None, metadata=means("Of the baseline pods.", kept=False))
 
 
-def pair_of(speculating: Mapping[str, Evidence], plain: Mapping[str, Evidence], at: float) -> Pair | None:
+def pair_of(speculating: Mapping[str, Evidence], baseline: Mapping[str, Evidence], at: float) -> Pair | None:
     """Compares both arms in one window, by pod; None if too few requests ended in one of them."""
-    ours, theirs = (pooled(arm, seconds=0, unread=0) for arm in (speculating, plain))
+    ours, theirs = (pooled(pods, seconds=0, unread=0) for pods in (speculating, baseline))
     times = ours.token_time.times, theirs.token_time.times
     if min(ours.token_time.requests, theirs.token_time.requests) < FEWEST_REQUESTS:
         return None
     if not (times[0].mean and times[1].mean):
         return None
-    error = sqrt(sum(_relative(arm.token_time) ** 2 for arm in (ours, theirs)))
+    error = sqrt(sum(_relative(pods.token_time) ** 2 for pods in (ours, theirs)))
     seen = {Measure.SPEED: (log(times[1].mean / times[0].mean), error), **_collateral(ours, theirs)}
     means = {pod: part.token_time.times.mean for pod, part in speculating.items()}
     return Pair(
         at=at,
         seen=seen,
         unlike=_unlike(ours, theirs),
-        plain=times[1].mean,
+        baseline=times[1].mean,
         seconds=times[0].mean,
         by_pod={pod: log(mean) for pod, mean in means.items() if mean},
         times=theirs.token_times,
-        pods=(len(speculating), len(plain)),
+        pods=(len(speculating), len(baseline)),
         kv_cache=theirs.kv_cache,
     )
 

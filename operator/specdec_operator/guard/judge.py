@@ -30,7 +30,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     acceptance.not_drafting,  # without drafts there is no acceptance to judge
     acceptance.acceptance_rate,
     acceptance.acceptance_length,
-    speed.slower_beside,  # before `slower`: baseline pods have the same traffic, an older baseline may not
+    speed.slower_than_baseline_pods,  # before `slower`: baseline pods have the same traffic, an older baseline may not
     speed.slower,
     speed.too_slow,
     speed.collateral,  # after the speed: a slow draft is reported as slow
@@ -39,18 +39,18 @@ CHECKS: Final[tuple[Check, ...]] = (
     speed.not_compared,
     acceptance.rarely_drafts,
 )
-PLAIN_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
+BASELINE_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
 
 
 def judge_case(case: WindowCase) -> Verdict:
     """The verdict on one piece of evidence."""
-    for check in PLAIN_CHECKS if case.thresholds.plain else CHECKS:
+    for check in BASELINE_CHECKS if case.thresholds.of_baseline else CHECKS:
         if verdict := check(case):
             return verdict
-    return _plain(case.evidence) if case.thresholds.plain else _passed(case)
+    return _of_baseline(case.evidence) if case.thresholds.of_baseline else _passed(case)
 
 
-def _plain(evidence: Evidence) -> Verdict:
+def _of_baseline(evidence: Evidence) -> Verdict:
     seconds = evidence.token_time.times.mean
     took = "no request ended" if seconds is None else f"{1000 * seconds:.1f} ms per output token"
     message = f"baseline: {took} over {evidence.seconds:.0f} s, {evidence.generation_tokens:.0f} tokens"
@@ -96,9 +96,9 @@ LONGEST_PAUSE: Final = 3600.0
 
 
 def judge(
-    window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None, plain: Window | None = None
+    window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None, baseline: Window | None = None
 ) -> Judged:
-    """The verdict on a window that closes at `now`. row: the failing windows before it. plain: the window of the
+    """The verdict on a window that closes at `now`. row: the failing windows before it. baseline: the window of the
     baseline pods.
 
     Each pod is judged before all of them together, because one broken pod could make the sum fail. Pods with a long gap
@@ -111,16 +111,16 @@ def judge(
     pool = pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
-    pair = _pair(whole, plain, thresholds, now)
-    findings = _found_beside(pair, thresholds)
-    case = _beside(_case(pool, thresholds, longer.token_times), pair, findings)
+    pair = _pair(whole, baseline, thresholds, now)
+    findings = _findings_of_both(pair, thresholds)
+    case = _with_baseline_pods(_case(pool, thresholds, longer.token_times), pair, findings)
     together = judge_case(case)
     verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
     following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
     return Judged(
         verdict=replace(_settled(verdict, longer, pool, thresholds), at=now),
         evidence=pool,
-        comparison=None if thresholds.plain else case.comparison,
+        comparison=None if thresholds.of_baseline else case.comparison,
         row=following,
         lost=_lost(verdict, pool, thresholds),
         pair=pair,
@@ -134,17 +134,19 @@ def _whole(parts: Mapping[str, Evidence], thresholds: Thresholds) -> dict[str, E
     return {pod: part for pod, part in parts.items() if not part.restarted and part.longest_gap <= gap}
 
 
-def _pair(speculating: Mapping[str, Evidence], plain: Window | None, thresholds: Thresholds, now: float) -> Pair | None:
+def _pair(
+    speculating: Mapping[str, Evidence], baseline: Window | None, thresholds: Thresholds, now: float
+) -> Pair | None:
     """The window in both arms; None where one of them cannot be read, or is not what it is taken for."""
-    if plain is None or thresholds.plain:
+    if baseline is None or thresholds.of_baseline:
         return None
-    theirs = _whole(by_pod(plain.closed(), now), thresholds)
+    theirs = _whole(by_pod(baseline.closed(), now), thresholds)
     if not speculating or not theirs or any(part.speculative for part in theirs.values()):
         return None
     return pair_of(speculating, theirs, now)
 
 
-def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:
+def _findings_of_both(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:
     """The results of the windows of both arms, this one included; empty if this one had no baseline pods."""
     if pair is None:
         return ()
@@ -154,7 +156,7 @@ def _found_beside(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFin
     return tuple(each for each in found if each is not None)
 
 
-def _beside(case: WindowCase, pair: Pair | None, findings: tuple[MeasureFinding, ...]) -> WindowCase:
+def _with_baseline_pods(case: WindowCase, pair: Pair | None, findings: tuple[MeasureFinding, ...]) -> WindowCase:
     """The case with the results of both arms. They replace the baseline of another time."""
     pairs = len(case.thresholds.pairs) + 1
     if pair is None:
@@ -162,10 +164,10 @@ def _beside(case: WindowCase, pair: Pair | None, findings: tuple[MeasureFinding,
     found = about(findings, Measure.SPEED)
     if found is None:
         return replace(case, comparison=None, longer=None, pairs=pairs)
-    beside = Comparison(
-        speedup=found.value, low=found.low, high=found.high, share=1.0, plain=pair.plain, seconds=pair.seconds
+    compared = Comparison(
+        speedup=found.value, low=found.low, high=found.high, share=1.0, baseline=pair.baseline, seconds=pair.seconds
     )
-    return replace(case, comparison=beside, longer=beside, findings=findings, pairs=pairs)
+    return replace(case, comparison=compared, longer=compared, findings=findings, pairs=pairs)
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:
@@ -173,7 +175,7 @@ def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | N
     blame.
     """
     unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE)
-    return None if unread or verdict.pods or thresholds.plain else acceptance.lost(pool, thresholds)
+    return None if unread or verdict.pods or thresholds.of_baseline else acceptance.lost(pool, thresholds)
 
 
 def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> WindowCase:

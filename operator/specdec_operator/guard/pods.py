@@ -225,8 +225,8 @@ def answer_pod_failures(state: State, observation: Observation, now: float) -> S
 def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:
     """One pod fails, all pods together do not, and a pod was restarted within the hour."""
     verdict = observation.verdict
-    beside = verdict is not None and bool(verdict.pods) and verdict.together is not Outcome.FAIL
-    return beside and state.restarts > 0 and failing_window(state, observation, now)
+    single_pods = verdict is not None and bool(verdict.pods) and verdict.together is not Outcome.FAIL
+    return single_pods and state.restarts > 0 and failing_window(state, observation, now)
 
 
 def pod_is_left_alone(state: State, observation: Observation, now: float) -> State:

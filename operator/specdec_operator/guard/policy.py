@@ -98,7 +98,7 @@ class Policy:
     patience: float | None = None
     regret_budget: float = 2.0
     control: ControlMode = ControlMode.NEVER
-    plain_pods: int = 1
+    baseline_replicas: int = 1
     replicas: int = 1
     scaled: bool = False
     limited: frozenset[Measure] = frozenset()
@@ -145,7 +145,7 @@ def policy_of(
         patience=patience,
         regret_budget=guard.regret_budget,
         control=guard.control_mode,
-        plain_pods=guard.control.replicas if guard.control else 1,
+        baseline_replicas=guard.control.replicas if guard.control else 1,
         replicas=replicas,
         scaled=scaled,
         limited=frozenset(_collateral(guard.collateral)),
@@ -165,7 +165,7 @@ class Thresholds:
     time_per_output_token: at most, in seconds. baseline: the baseline by load, as far as it is known.
     min_draft_tokens: fewer drafted tokens prove nothing. always_drafts: whether the method drafts at every step.
     longest_gap: longest time without a reading that still counts as a full window, in seconds.
-    draft_length: K, tokens drafted per step. plain: whether there is no draft to be judged, but only speed.
+    draft_length: K, tokens drafted per step. of_baseline: whether there is no draft to be judged, but only speed.
     direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
     collateral_convicts: whether a measure beyond its limit ends speculation.
@@ -180,7 +180,7 @@ class Thresholds:
     speedup: float | None = None
     time_per_output_token: float | None = None
     baseline: Baseline = ()
-    plain: bool = False
+    of_baseline: bool = False
     direct: bool = True
     pairs: tuple[Pair, ...] = ()
     collateral: Mapping[Measure, float] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class Thresholds:
         """Whether a window has no verdict: without speculation, a window is judged only if a time per output token is
         set.
         """
-        return self.plain and self.time_per_output_token is None
+        return self.of_baseline and self.time_per_output_token is None
 
 
 def thresholds(
@@ -221,7 +221,7 @@ def thresholds(
         longest_gap=_LONGEST_GAP * guard.interval,
         draft_length=tokens or MOST_TOKENS,
         baseline=baseline,
-        plain=method is None,
+        of_baseline=method is None,
         direct=guard.source is None,
         pairs=pairs if method else (),
         collateral=_collateral(guard.collateral),

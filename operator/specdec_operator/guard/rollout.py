@@ -145,7 +145,7 @@ def resume(state: State, observation: Observation, now: float) -> State:
 
 def leave_stalled(state: State, observation: Observation, now: float) -> State:
     """The state before the stall: the service recovered by itself."""
-    return state.enter(_moving(state, Phase.ROLLED_BACK if state.plain else Phase.RESPONDING), now)
+    return state.enter(_moving(state, Phase.ROLLED_BACK if state.serves_baseline else Phase.RESPONDING), now)
 
 
 def give_them_their_time(state: State, observation: Observation, now: float) -> State:

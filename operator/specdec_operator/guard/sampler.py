@@ -31,14 +31,14 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """What is kept from one reading to the next. row: of the failing windows in a row. plain: the window of the
+    """What is kept from one reading to the next. row: of the failing windows in a row. baseline: the window of the
     baseline pods, once there are some. recent: the traffic of the last windows.
     """
 
     window: Window
     due: float
     row: FailingRun = field(default_factory=FailingRun)
-    plain: Window | None = None
+    baseline: Window | None = None
     recent: tuple[Traffic, ...] = ()
 
     def is_due(self, now: float) -> bool:
@@ -61,22 +61,24 @@ def add(
     thresholds: Thresholds,
     schedule: Schedule,
     now: float,
-    plain: Mapping[str, Counters | None] = MappingProxyType({}),
+    baseline: Mapping[str, Counters | None] = MappingProxyType({}),
 ) -> tuple[Sampler, Judged | None]:
-    """One round of readings, and the judged window if this round closed one. plain: readings of the baseline pods."""
+    """One round of readings, and the judged window if this round closed one. baseline: readings of the baseline
+    pods.
+    """
     if now < sampler.window.opened:
         sampler = start(now, schedule)
     due = max(sampler.due + schedule.interval, now)
-    window, beside = sampler.window.with_readings(readings, now), sampler.plain
-    if plain or beside is not None:
-        beside = (beside or Window(sampler.window.opened, schedule.block)).with_readings(plain, now)
+    window, of_baseline = sampler.window.with_readings(readings, now), sampler.baseline
+    if baseline or of_baseline is not None:
+        of_baseline = (of_baseline or Window(sampler.window.opened, schedule.block)).with_readings(baseline, now)
     if not sampler.closes(schedule, now):
-        return replace(sampler, window=window, due=due, plain=beside), None
-    judged = judge(window, thresholds, now, sampler.row, beside)
+        return replace(sampler, window=window, due=due, baseline=of_baseline), None
+    judged = judge(window, thresholds, now, sampler.row, of_baseline)
     recent = (*sampler.recent, traffic_of(judged.evidence))[-MOST_TRAFFIC:]
     following = window.next(now, frozenset(readings))
-    other = beside.next(now, frozenset(plain)) if beside is not None and plain else None
-    return Sampler(window=following, due=due, row=judged.row, plain=other, recent=recent), replace(
+    other = of_baseline.next(now, frozenset(baseline)) if of_baseline is not None and baseline else None
+    return Sampler(window=following, due=due, row=judged.row, baseline=other, recent=recent), replace(
         judged, recent=recent
     )
 

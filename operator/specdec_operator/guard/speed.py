@@ -122,7 +122,7 @@ def speed_is_in_doubt(state: State, observation: Observation, now: float) -> boo
     return asks and _pause_is_over(state, observation, now) and is_of_speed(state, observation, now)
 
 
-def ask_for_plain_pod(state: State, observation: Observation, now: float) -> State:
+def ask_for_baseline_pod(state: State, observation: Observation, now: float) -> State:
     """A baseline pod is created, and both are compared."""
     reason, message = _why(observation)
     control = RequestedBaselinePods(replicas=1, reason=reason, message=message, at=now)
@@ -146,23 +146,25 @@ def wait_for_evidence(state: State, observation: Observation, now: float) -> Sta
     return window_inconclusive(state, observation, now)
 
 
-def plain_pods_are_always_wanted(state: State, observation: Observation, now: float) -> bool:
+def baseline_pods_are_always_wanted(state: State, observation: Observation, now: float) -> bool:
     """`guard.control` is Always, and the baseline pods do not exist yet or have another number."""
     policy = observation.policy
     wanted = policy.control is ControlMode.ALWAYS and policy.acts and state.rollback is None
-    return wanted and (state.control is None or state.control.replicas != policy.plain_pods)
+    return wanted and (state.control is None or state.control.replicas != policy.baseline_replicas)
 
 
-def keep_plain_pods(state: State, observation: Observation, now: float) -> State:
+def keep_baseline_pods(state: State, observation: Observation, now: float) -> State:
     """The baseline pods are created, and stay."""
     message = "guard.control.mode is Always"
     return replace(
         state,
-        control=RequestedBaselinePods(replicas=observation.policy.plain_pods, reason=ALWAYS, message=message, at=now),
+        control=RequestedBaselinePods(
+            replicas=observation.policy.baseline_replicas, reason=ALWAYS, message=message, at=now
+        ),
     )
 
 
-def plain_pods_are_not_wanted(state: State, observation: Observation, now: float) -> bool:
+def baseline_pods_are_not_wanted(state: State, observation: Observation, now: float) -> bool:
     """`guard.control` no longer requests baseline pods, or the guard may not act."""
     if state.control is None:
         return False
@@ -170,25 +172,25 @@ def plain_pods_are_not_wanted(state: State, observation: Observation, now: float
     return not policy.acts or policy.control is not (ControlMode.ALWAYS if always else ControlMode.ON_DOUBT)
 
 
-def remove_plain_pods(state: State, observation: Observation, now: float) -> State:
+def remove_baseline_pods(state: State, observation: Observation, now: float) -> State:
     """The baseline pods are removed."""
     return replace(state, control=None, pairs=())
 
 
-def plain_pods_serve(state: State, observation: Observation, now: float) -> bool:
+def baseline_pods_serve(state: State, observation: Observation, now: float) -> bool:
     """The baseline pods are ready."""
     control = state.control
-    return control is not None and not control.up and observation.arm.serving >= control.replicas
+    return control is not None and not control.up and observation.baseline_pods.serving >= control.replicas
 
 
-def note_plain_pods(state: State, observation: Observation, now: float) -> State:
+def note_baseline_pods(state: State, observation: Observation, now: float) -> State:
     """From now on the metrics of both groups are read."""
     return state if state.control is None else replace(state, control=replace(state.control, up=now))
 
 
-def plain_pod_finds_no_room(state: State, observation: Observation, now: float) -> bool:
+def baseline_pod_finds_no_room(state: State, observation: Observation, now: float) -> bool:
     """The baseline pod has found no room for five seconds, and no autoscaler sets the number of pods."""
-    control, obstacle = state.control, observation.arm.obstacle
+    control, obstacle = state.control, observation.baseline_pods.obstacle
     if observation.policy.scaled or control is None or control.replaces or control.reason == ALWAYS or control.up:
         return False
     return obstacle is not None and obstacle.frees and now - obstacle.since >= _NO_ROOM
@@ -199,21 +201,21 @@ def replace_one_pod(state: State, observation: Observation, now: float) -> State
     return state if state.control is None else replace(state, control=replace(state.control, replaces=True))
 
 
-def plain_pods_come_to_nothing(state: State, observation: Observation, now: float) -> bool:
+def baseline_pods_come_to_nothing(state: State, observation: Observation, now: float) -> bool:
     """The baseline pod cannot be created, has no room beside an autoscaler's pods, is not ready within half an hour, or
     ten windows had no data of it.
     """
-    control, arm = state.control, observation.arm
+    control, baseline_pods = state.control, observation.baseline_pods
     if control is None or control.reason == ALWAYS:
         return False
     if not control.up:
-        hopeless = arm.failure or (observation.policy.scaled and arm.obstacle)
+        hopeless = baseline_pods.failure or (observation.policy.scaled and baseline_pods.obstacle)
         return now - control.at >= (_FAILED if hopeless else _PATIENCE)
     silent = not state.pairs and observation.pair is None
     return silent and now - control.up >= observation.policy.warmup + observation.policy.baseline_limit
 
 
-def do_without_plain_pods(state: State, observation: Observation, now: float) -> State:
+def do_without_baseline_pods(state: State, observation: Observation, now: float) -> State:
     """It is removed. For one hour the baseline of another time decides."""
     return replace(state, control=None, pairs=(), armless=True, doubted=now)
 
@@ -243,7 +245,7 @@ def one_pod_is_in_doubt(state: State, observation: Observation, now: float) -> b
     return may and rested and known >= FEWEST_TRAFFIC and is_of_speed(state, observation, now)
 
 
-def serve_plain_for_a_while(state: State, observation: Observation, now: float) -> State:
+def serve_baseline_for_a_while(state: State, observation: Observation, now: float) -> State:
     """Responding: the service runs as baseline for five windows, and both are compared (a provisional rollback)."""
     reason, message = _why(observation)
     known = tuple(each for each in observation.recent if each.known)
@@ -278,12 +280,12 @@ def bring_it_back(state: State, observation: Observation, now: float) -> State:
     return replace(fresh, rollback=None, set_aside=aside, doubts=state.doubts + 1, doubted=now, armless=False)
 
 
-def plain_is_settled(state: State, observation: Observation, now: float) -> bool:
+def baseline_is_settled(state: State, observation: Observation, now: float) -> bool:
     """The rollback is provisional, and speculation was significantly slower, or the traffic cannot be compared."""
     return _outcome(state) in (TrialOutcome.SLOWER, TrialOutcome.UNLIKE, TrialOutcome.QUIET)
 
 
-def stay_plain(state: State, observation: Observation, now: float) -> State:
+def stay_with_baseline(state: State, observation: Observation, now: float) -> State:
     """The rollback is no longer provisional; the retries of the guard still apply."""
     rollback = state.rollback
     if rollback is None or rollback.trial is None:

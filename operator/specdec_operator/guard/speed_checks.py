@@ -27,11 +27,11 @@ def measurable(case: WindowCase) -> bool:
 def speedup_text(comparison: Comparison) -> str:
     """The speedup compared with the baseline, with numbers."""
     interval = f"95 % interval {comparison.low:.2f} to {comparison.high:.2f}"
-    times = f"{1000 * comparison.seconds:.1f} ms per output token, baseline {1000 * comparison.plain:.1f} ms"
+    times = f"{1000 * comparison.seconds:.1f} ms per output token, baseline {1000 * comparison.baseline:.1f} ms"
     return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
 
 
-def slower_beside(case: WindowCase) -> Verdict | None:
+def slower_than_baseline_pods(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with baseline pods over the last windows, the speedup is below `speedup.min`
     by 4.5 standard errors. One such result ends speculation, without `failureLimit`.
     """
@@ -72,12 +72,14 @@ def too_slow(case: WindowCase) -> Verdict | None:
     if width is None or times.mean - width <= most:
         return None
     message = f"{1000 * times.mean:.1f} ms per output token > {1000 * most:.1f} ms (± {1000 * width:.1f} ms)"
-    if comparison is None and not case.thresholds.plain:
+    if comparison is None and not case.thresholds.of_baseline:
         unknown = "the baseline's time at this load is unknown, so the cause of the slowness is unknown"
         return unsure(Reason.NOT_MEASURED, f"{message}; {_other_traffic(case) or unknown}{over(case.evidence)}")
     if comparison is not None and comparison.speedup > 1:
-        plain = f"the baseline took {1000 * comparison.plain:.1f} ms at this load, so speculation is not the cause"
-        return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {plain}{over(case.evidence)}")
+        baseline = (
+            f"the baseline took {1000 * comparison.baseline:.1f} ms at this load, so speculation is not the cause"
+        )
+        return unsure(Reason.PLAIN_IS_SLOWER, f"{message}; {baseline}{over(case.evidence)}")
     return failed(Reason.TOO_SLOW, message + over(case.evidence))
 
 
@@ -119,8 +121,8 @@ def not_compared(case: WindowCase) -> Verdict | None:
     if comparison is None:
         return _unknown_load(case)
     if comparison.speedup < least:
-        beside = f", {score_text(found)}" if (found := case.finding(Measure.SPEED)) else ""
-        message = f"{speedup_text(comparison)} < {least:.2f}, but chance can explain it{beside}"
+        score = f", {score_text(found)}" if (found := case.finding(Measure.SPEED)) else ""
+        message = f"{speedup_text(comparison)} < {least:.2f}, but chance can explain it{score}"
         return unsure(Reason.NOT_SIGNIFICANT, message)
     return None
 

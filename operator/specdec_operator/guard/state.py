@@ -15,7 +15,7 @@ from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Verdict
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.observe.rollout import RolloutView
 
 
@@ -279,7 +279,7 @@ class State:
     )
 
     @property
-    def plain(self) -> bool:
+    def serves_baseline(self) -> bool:
         """Whether this state requests no speculation, even if the spec requests one."""
         return self.measuring or (self.rollback is not None and self.rollback.good is None)
 
@@ -302,7 +302,7 @@ class State:
     @property
     def subject(self) -> str:
         """Identifies what this state requests. Evidence about another subject does not apply to it."""
-        if self.plain:
+        if self.serves_baseline:
             return "plain"
         if self.rollback is not None and self.rollback.good is not None:
             return f"good:{self.rollback.good.digest}"
@@ -331,7 +331,7 @@ class Observation:
     it.
     lost: what it adds to the regret, None if unknown. in_row: number of failing windows in its evidence.
     pair, findings: the comparison with baseline pods; recent: the traffic of the last windows, oldest first.
-    least_speedup: the required one. arm: the progress of the baseline pods.
+    least_speedup: the required one. baseline_pods: the progress of the baseline pods.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
@@ -356,7 +356,7 @@ class Observation:
     findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
     least_speedup: float = 1.0
-    arm: ArmView = field(default_factory=ArmView)
+    baseline_pods: BaselinePodsView = field(default_factory=BaselinePodsView)
 
     @property
     def guarded(self) -> bool:

@@ -115,8 +115,8 @@ class Trial:
 
     def plus(self, traffic: Traffic) -> "Trial":
         """With one more baseline window."""
-        plain = (*self.plain, traffic)[-MOST_TRAFFIC:] if traffic.known else self.plain
-        return replace(self, plain=plain, seen=self.seen + 1)
+        baseline = (*self.plain, traffic)[-MOST_TRAFFIC:] if traffic.known else self.plain
+        return replace(self, plain=baseline, seen=self.seen + 1)
 
 
 class TrialOutcome(StrEnum):
@@ -148,9 +148,9 @@ def compared(trial: Trial) -> Comparison:
     misses = sum((value - fmean(side)) ** 2 for side in sides for value in side)
     degrees = sum(map(len, sides)) - 2
     variance = variance_of_means(max(misses / degrees, _LEAST_SCATTER**2), map(len, sides), _ALIKE)
-    plain, ours = _token_time(trial.plain), _token_time(trial.speculating)
-    ratio = Estimate(mean=log(plain / ours), error=sqrt(variance), degrees=degrees)
-    return comparison_of(ratio, plain=plain, seconds=ours)
+    baseline, ours = _token_time(trial.plain), _token_time(trial.speculating)
+    ratio = Estimate(mean=log(baseline / ours), error=sqrt(variance), degrees=degrees)
+    return comparison_of(ratio, baseline=baseline, seconds=ours)
 
 
 def _token_time(windows: Sequence[Traffic]) -> float:
@@ -195,7 +195,7 @@ def trial_text(trial: Trial) -> str:
     """Both times as text."""
     found = compared(trial)
     return (
-        f"the baseline took {1000 * found.plain:.1f} ms per output token over {len(trial.plain)} windows, speculation "
-        f"took {1000 * found.seconds:.1f} ms over {len(trial.speculating)} windows before: speedup {found.speedup:.2f} "
+        f"the baseline took {1000 * found.baseline:.1f} ms per output token over {len(trial.plain)} windows, "
+        f"speculation took {1000 * found.seconds:.1f} ms over {len(trial.speculating)} windows before: speedup {found.speedup:.2f} "
         f"(95 % interval {found.low:.2f} to {found.high:.2f}), required {trial.least:.2f}"
     )

@@ -82,7 +82,7 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
         return handled
     message = f"requested by annotation specdec.io/rollback={intent.rollback}"
     rollback = Rollback(reason=BY_REQUEST, message=message, at=now)
-    if state.plain and not state.measuring:  # it is plain already; but now it is so by the user's will
+    if state.serves_baseline and not state.measuring:  # it is plain already; but now it is so by the user's will
         return replace(handled, rollback=rollback)
     return replace(
         handled,

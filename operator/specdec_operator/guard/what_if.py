@@ -138,9 +138,9 @@ def _slo(
     if comparison is None or low is None or speedup is None:
         longest = seconds * (evidence.acceptance_length or length) / length
         return True if longest <= most or seconds > most else None
-    if low > 1 or comparison.plain <= most * low:
+    if low > 1 or comparison.baseline <= most * low:
         return True
-    return None if speedup > 1 or comparison.plain <= most * speedup else False
+    return None if speedup > 1 or comparison.baseline <= most * speedup else False
 
 
 def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: float) -> float | None:

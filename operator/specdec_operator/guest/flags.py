@@ -46,7 +46,7 @@ class GuestEngine:
     tokens: int | None = None
 
     @property
-    def plain(self) -> tuple[str, ...]:
+    def baseline(self) -> tuple[str, ...]:
         """The command line without speculation."""
         return without(self.words)
 

@@ -20,11 +20,11 @@ _FIELDS: Final = ("command", "args")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeculationPlace:
-    """Where an InferenceService asks for speculation. path: a JSON pointer; value, plain: with it and without."""
+    """Where an InferenceService asks for speculation. path: a JSON pointer; value, baseline: with it and without."""
 
     path: str
     value: list[str]
-    plain: list[str]
+    baseline: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def is_allowed(live: Body) -> bool:
 
 def place_of(live: Body) -> SpeculationPlace | None:
     """The place at which an InferenceService requests speculation; None: at most its runtime's flags do."""
-    return next((each for each in _places(live) if each.value != each.plain), None)
+    return next((each for each in _places(live) if each.value != each.baseline), None)
 
 
 def _places(live: Body) -> Iterator[SpeculationPlace]:
@@ -60,9 +60,11 @@ def _places(live: Body) -> Iterator[SpeculationPlace]:
         for field in _FIELDS:
             value = [str(word) for word in each.get(field) or ()]
             scripts = [next(texts)[1] for _ in value]
-            plain = [without_in_script(word) if script else word for word, script in zip(value, scripts, strict=True)]
-            plain = plain if any(scripts) else list(without(value))
-            yield SpeculationPlace(path=f"/spec/predictor/{path}/{field}", value=value, plain=plain)
+            baseline = [
+                without_in_script(word) if script else word for word, script in zip(value, scripts, strict=True)
+            ]
+            baseline = baseline if any(scripts) else list(without(value))
+            yield SpeculationPlace(path=f"/spec/predictor/{path}/{field}", value=value, baseline=baseline)
 
 
 def taken_out(live: Body) -> TakenOut | None:
@@ -80,14 +82,14 @@ def taken_out(live: Body) -> TakenOut | None:
 def take_out(place: SpeculationPlace, record: TakenOut) -> Patch:
     """The patch that takes it out, of an InferenceService that has annotations: its owner's leave is one."""
     kept = json.dumps(asdict(record))
-    return [*_replace(place.path, place.value, place.plain), {"op": "add", "path": _annotation(), "value": kept}]
+    return [*_replace(place.path, place.value, place.baseline), {"op": "add", "path": _annotation(), "value": kept}]
 
 
 def bring_back(live: Body, taken: TakenOut) -> Patch | None:
     """The patch that brings it back; None where the flags are others than were left: their owner has changed them."""
     left = next((each for each in _places(live) if each.path == taken.path), None)
     before = next((each for each in _places(_with(live, taken)) if each.path == taken.path), None)
-    if left is None or before is None or left.value != before.plain:
+    if left is None or before is None or left.value != before.baseline:
         return None
     return [
         *_replace(taken.path, left.value, taken.value),

@@ -17,7 +17,7 @@ from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, 
 
 Body: TypeAlias = Mapping[str, Any]
 _PREDICTOR: Final = (None, "predictor")
-PLAIN: Final = "plain"
+BASELINE: Final = "plain"
 """The end of a revision without speculation."""
 
 
@@ -67,12 +67,12 @@ class Guest:
 def base_of(engine: GuestEngine) -> str:
     """A digest of what an engine runs apart from speculation. A mirror of its image is the same image."""
     image = engine.image.rpartition("/")[2].partition("@")[0]
-    return digest_of([image, *engine.plain])
+    return digest_of([image, *engine.baseline])
 
 
 def revision_of(engine: GuestEngine) -> str:
     """A digest of all that an engine runs."""
-    return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else PLAIN}"
+    return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else BASELINE}"
 
 
 def view(ref: GuestRef, where: GuestPods, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:

@@ -56,7 +56,7 @@ def predictor_name(name: str) -> str:
     return f"{name}-predictor"
 
 
-def arm_name(name: str) -> str:
+def baseline_name(name: str) -> str:
     """The name of the Deployment of a service's baseline pods."""
     return f"{predictor_name(name)}-plain"
 
@@ -87,8 +87,8 @@ class OwnedObjects:
     pods: tuple[PodView, ...]
     jobs: Mapping[str, Mapping[str, Any]]
     stagers: tuple[Mapping[str, Any], ...]
-    arm: DeploymentView | None = None
-    arm_pods: tuple[PodView, ...] = ()
+    baseline_deployment: DeploymentView | None = None
+    baseline_pods: tuple[PodView, ...] = ()
 
     def of(self, uid: str) -> "OwnedObjects":
         """The same without Jobs that another service controls, of the same name though it be. uid: of this one."""
@@ -104,8 +104,8 @@ class Stores:
         self.listed = False
         self._children: dict[Key, Child] = {}
         self._deployments: dict[Key, DeploymentView] = {}
-        self._arms: dict[Key, DeploymentView] = {}
-        self._arm_pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
+        self._baseline_deployments: dict[Key, DeploymentView] = {}
+        self._baseline_pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
         self._pods: defaultdict[Key, dict[str, PodView]] = defaultdict(dict)
         self._jobs: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
         self._stagers: defaultdict[Key, dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -118,17 +118,17 @@ class Stores:
             pods=self.pods(key),
             jobs=dict(self._jobs[key]) if key in self._jobs else {},
             stagers=tuple(self._stagers[key].values()) if key in self._stagers else (),
-            arm=self._arms.get(key),
-            arm_pods=self.arm_pods(key),
+            baseline_deployment=self._baseline_deployments.get(key),
+            baseline_pods=self.baseline_pods(key),
         )
 
     def pods(self, key: Key) -> tuple[PodView, ...]:
         """The pods of a service, of every revision."""
         return tuple(self._pods[key].values()) if key in self._pods else ()
 
-    def arm_pods(self, key: Key) -> tuple[PodView, ...]:
+    def baseline_pods(self, key: Key) -> tuple[PodView, ...]:
         """The baseline pods of a service."""
-        return tuple(self._arm_pods[key].values()) if key in self._arm_pods else ()
+        return tuple(self._baseline_pods[key].values()) if key in self._baseline_pods else ()
 
     def note_child(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of an InferenceService; returns the service to wake."""
@@ -151,10 +151,10 @@ class Stores:
     def note_deployment(self, body: Mapping[str, Any], *, deleted: bool) -> Key:
         """Takes in an event of a Deployment; returns the service to wake."""
         key = owner_of(body)
-        arm = body["metadata"]["name"] == arm_name(key[1]) and _is_made_by(body, KIND, key[1])
-        if not arm and body["metadata"]["name"] != predictor_name(key[1]):  # a copy, too
+        is_baseline = body["metadata"]["name"] == baseline_name(key[1]) and _is_made_by(body, KIND, key[1])
+        if not is_baseline and body["metadata"]["name"] != predictor_name(key[1]):  # a copy, too
             return key
-        known = self._arms if arm else self._deployments
+        known = self._baseline_deployments if is_baseline else self._deployments
         if deleted:
             known.pop(key, None)
         else:
@@ -167,10 +167,12 @@ class Stores:
         if STAGING_LABEL in body["metadata"]["labels"]:
             _take_in(self._stagers, key, name, None if deleted else _short(body))
         else:
-            ours, arms = (_is_made_by(body, "ReplicaSet", each(key[1])) for each in (predictor_name, arm_name))
-            seen = pod_view(body) if (ours or arms) and not deleted else None
+            ours, of_baseline = (
+                _is_made_by(body, "ReplicaSet", each(key[1])) for each in (predictor_name, baseline_name)
+            )
+            seen = pod_view(body) if (ours or of_baseline) and not deleted else None
             _take_in(self._pods, key, name, seen if ours else None)
-            _take_in(self._arm_pods, key, name, seen if arms else None)
+            _take_in(self._baseline_pods, key, name, seen if of_baseline else None)
         return key
 
     def note_job(self, body: Mapping[str, Any], *, deleted: bool) -> Key:

@@ -14,7 +14,7 @@ from specdec_operator.names import Key
 from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.apply import apply_if_drifted, refused
-from specdec_operator.reconcile.arm import keep_arm
+from specdec_operator.reconcile.arm import keep_baseline_pods
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.devices import find_device
@@ -99,7 +99,7 @@ class OwnService:
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)
         memory = await keep_budget(its.cluster, decision.sis, memory, now)
-        memory = its.remember(key, await keep_arm(its.cluster, key, decision, observed.objects, memory, now))
+        memory = its.remember(key, await keep_baseline_pods(its.cluster, key, decision, observed.objects, memory, now))
         return await restart_pods(its.cluster, key, observed, decision.state, memory, now)
 
     async def _keep_downloads(

@@ -10,12 +10,12 @@ from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.observe.rollout import asleep
-from specdec_operator.observe.store import OwnedObjects, arm_name, predictor_name
+from specdec_operator.observe.store import OwnedObjects, baseline_name, predictor_name
 from specdec_operator.reconcile.decide import Decision
-from specdec_operator.reconcile.memory import ArmMemory, ServiceMemory
+from specdec_operator.reconcile.memory import BaselinePodsMemory, ServiceMemory
 from specdec_operator.reconcile.own import write_own
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_arm
+from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 
 _UNSEEN: Final = 10.0
@@ -27,7 +27,7 @@ _WAY_OUT: Final = (
 )
 
 
-async def keep_arm(
+async def keep_baseline_pods(
     cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: ServiceMemory, now: float
 ) -> ServiceMemory:
     """Creates or changes the baseline Deployment so that it matches the state. Raises nothing: the next reconcile
@@ -42,9 +42,9 @@ async def keep_arm(
     if phase is Phase.RESPONDING:  # what the arm is made from is being replaced; it serves on
         return memory
     number = 0 if asleep(objects.deployment) else control.replicas  # an autoscaler's service that sleeps, sleeps
-    wanted, arm = (number, decision.desired.rendered.revision), memory.arm
-    there = objects.arm is not None or now - arm.at < _UNSEEN
-    if now < arm.due if arm.refusal else arm.wanted == wanted and there:
+    wanted, pods = (number, decision.desired.rendered.revision), memory.baseline_pods
+    there = objects.baseline_deployment is not None or now - pods.at < _UNSEEN
+    if now < pods.due if pods.refusal else pods.wanted == wanted and there:
         return memory
     live = objects.deployment
     if live is None or live.revision != decision.desired.rendered.revision:
@@ -53,8 +53,10 @@ async def keep_arm(
         await _make(cluster, key, decision, number)
     except OperatorError as error:
         words = f"{error.message}; {_WAY_OUT}" if error.reason == "Forbidden" else error.message
-        return replace(memory, arm=ArmMemory(refusal=words, due=now + _TRY_AGAIN), due=min(memory.due, now))
-    return replace(memory, arm=ArmMemory(wanted=wanted, at=now, due=inf))
+        return replace(
+            memory, baseline_pods=BaselinePodsMemory(refusal=words, due=now + _TRY_AGAIN), due=min(memory.due, now)
+        )
+    return replace(memory, baseline_pods=BaselinePodsMemory(wanted=wanted, at=now, due=inf))
 
 
 async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> None:
@@ -66,11 +68,11 @@ async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> 
             "it does not exist, and the operator creates the baseline pods from it",
         )
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
-    manifest = render_arm(live, speculating, _plain_predictor(decision), decision.sis.owner, number)
+    manifest = render_baseline_pods(live, speculating, _baseline_predictor(decision), decision.sis.owner, number)
     await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))
 
 
-def _plain_predictor(decision: Decision) -> dict[str, Any]:
+def _baseline_predictor(decision: Decision) -> dict[str, Any]:
     """What would be asked of KServe, were the service plain."""
     sis, desired = decision.sis, decision.desired
     state = replace(decision.state, rollback=Rollback(reason="", message="", at=0.0))
@@ -83,16 +85,20 @@ def _plain_predictor(decision: Decision) -> dict[str, Any]:
 async def _removed(
     cluster: Cluster, key: Key, decision: Decision, objects: OwnedObjects, memory: ServiceMemory
 ) -> ServiceMemory:
-    if objects.arm is None:
-        return memory if memory.arm == ArmMemory() else replace(memory, arm=ArmMemory())
-    named = _named(key, arm_name(key[1]))
+    if objects.baseline_deployment is None:
+        return (
+            memory
+            if memory.baseline_pods == BaselinePodsMemory()
+            else replace(memory, baseline_pods=BaselinePodsMemory())
+        )
+    named = _named(key, baseline_name(key[1]))
     try:
         look = look_at(await cluster.find(named), Claimant(uid=decision.sis.owner.uid))
         if look.standing is Standing.OURS:
             await cluster.remove({**named, "metadata": {**named["metadata"], "uid": look.uid}})
     except OperatorError:
         return memory  # seen again, and tried again, by the next reconcile
-    return replace(memory, arm=ArmMemory())
+    return replace(memory, baseline_pods=BaselinePodsMemory())
 
 
 def _named(key: Key, name: str) -> dict[str, Any]:

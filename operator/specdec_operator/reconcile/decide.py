@@ -10,7 +10,7 @@ from specdec_operator.guard.sampler import with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
-from specdec_operator.observe.arm import ArmView, arm_view
+from specdec_operator.observe.arm import BaselinePodsView, baseline_pods_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
@@ -44,7 +44,7 @@ class Decision:
     policy: Policy
     thresholds: Thresholds
     what_if: WhatIf
-    arm: ArmView
+    baseline_pods: BaselinePodsView
     tries_again: bool
 
     @property
@@ -96,11 +96,13 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
     desired = _desire(sis, asked, observed, memory, now)
     thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
-    arm = arm_view(observed.objects.arm, observed.objects.arm_pods, memory.arm.refusal)
+    baseline_pods = baseline_pods_view(
+        observed.objects.baseline_deployment, observed.objects.baseline_pods, memory.baseline_pods.refusal
+    )
 
     # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
     observation = _observation(sis, desired, observed, memory.closed, better, now)
-    observation = replace(observation, arm=arm, least_speedup=thresholds.speedup or 1.0)
+    observation = replace(observation, baseline_pods=baseline_pods, least_speedup=thresholds.speedup or 1.0)
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
     # Refused last: the guard may have replaced what the API server or KServe refuses.
@@ -113,7 +115,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
         policy=policy,
         thresholds=thresholds,
         what_if=better,
-        arm=arm,
+        baseline_pods=baseline_pods,
         tries_again=desired.state == before and is_tried_again(memory, desired),
     )
 
@@ -200,7 +202,9 @@ def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float
     desired, state, before = decision.desired, decision.state, decision.before
     if decision.starts_over:
         memory = replace(memory, window=None, judged=None)
-    elif before is not None and (before.subject != state.subject or _beside(before) is not _beside(state)):
+    elif before is not None and (
+        before.subject != state.subject or _has_baseline_pods(before) is not _has_baseline_pods(state)
+    ):
         memory = replace(memory, window=None)  # both arms begin in the same moment
     memory = replace(
         memory,
@@ -215,7 +219,7 @@ def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float
     return replace(memory, due=min(due, now + desired.look_again))
 
 
-def _beside(state: State) -> bool:
+def _has_baseline_pods(state: State) -> bool:
     """Whether the baseline pods are read too."""
     return state.control is not None and bool(state.control.up)
 
@@ -226,14 +230,14 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     speculation = desired.plan.speculation
     settled = desired.rendered.revision == state.revision
     guest = desired.guest is not None
-    sampled = is_sampled(state, guard, plain=speculation is None, settled=settled, now=now, guest=guest)
+    sampled = is_sampled(state, guard, baseline=speculation is None, settled=settled, now=now, guest=guest)
     if not sampled or not desired.staged or desired.waits:
         return None
     return SamplingPlan(
         guard=guard,
         thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state),
         revision=desired.rendered.revision,
-        beside=_beside(state),
+        with_baseline=_has_baseline_pods(state),
         guest=desired.guest.where if desired.guest else None,
         port=decision.sis.spec.engine.port or ENGINE_PORT,
     )

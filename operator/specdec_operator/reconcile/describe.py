@@ -82,7 +82,7 @@ def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -
         advice=decision.what_if.advice,
         contested=memory.conflict.words,
         owned=desired.owned,
-        arm=decision.arm,
+        baseline_pods=decision.baseline_pods,
         facts=desired.facts,
         taken=memory.facts.used if memory.facts.asked == desired.rendered.revision else None,
         enforcement=desired.enforcement,

@@ -21,7 +21,7 @@ from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
 from specdec_operator.guest.enforcement import Enforcement, enforcement
 from specdec_operator.guest.flags import GuestEngine, engine_of
-from specdec_operator.guest.view import PLAIN, Guest
+from specdec_operator.guest.view import BASELINE, Guest
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.pods import serving_pods
 from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, view_rollout
@@ -178,8 +178,8 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
 
 def _wanted(guest: Guest, state: State, allowed: Enforcement) -> str:
     """The revision that is to serve: its owner's, or the one without speculation once the guard has decided that."""
-    if state.plain and (allowed.may or allowed.taken):
-        return f"{guest.base}-{PLAIN}"
+    if state.serves_baseline and (allowed.may or allowed.taken):
+        return f"{guest.base}-{BASELINE}"
     return allowed.taken.revision if allowed.taken else guest.revision
 
 

@@ -155,7 +155,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
     desired, owner, allowed = decision.desired, decision.sis.owner, decision.desired.enforcement
     guest, place, taken = desired.guest, allowed.place, allowed.taken
     nothing: Patch = []
-    if guest is not None and allowed.may and place is not None and decision.state.plain:
+    if guest is not None and allowed.may and place is not None and decision.state.serves_baseline:
         words = list(guest.engine.speculative) if guest.engine else []
         told = Event(warning=True, reason="TakenOut", message=f"removed from {guest.ref}: {' '.join(words)}")
         record = TakenOut(
@@ -167,7 +167,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
             revision=guest.revision,
         )
         return take_out(place, record), told
-    if guest is not None and taken is not None and not decision.state.plain and is_allowed(guest.live):
+    if guest is not None and taken is not None and not decision.state.serves_baseline and is_allowed(guest.live):
         told = Event(warning=False, reason="BroughtBack", message=f"restored in {guest.ref}: {' '.join(taken.words)}")
         return bring_back(guest.live, taken) or nothing, told
     return nothing, Event(warning=False, reason="", message="")

@@ -152,8 +152,8 @@ class Reconciler:
         """The memory with the reading that is due now, if one is."""
         memory = self._memories.get(key, ServiceMemory())
         memory, pods = await self._adapters.pods_to_sample(key, memory)
-        arm = self._stores.arm_pods(key)
-        sampled = await sample(memory, self._source, pods, arm, namespace=key[0], clock=self._clock)
+        baseline_pods = self._stores.baseline_pods(key)
+        sampled = await sample(memory, self._source, pods, baseline_pods, namespace=key[0], clock=self._clock)
         if sampled.sampling is not None:
             service_metrics.silent(key, sampled.silent)
         return self._remember(key, sampled)

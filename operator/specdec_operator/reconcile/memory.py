@@ -59,14 +59,14 @@ class RefusedManifest:
 class SamplingPlan:
     """Which pods are read until the next full reconcile, and what their windows are compared with.
 
-    revision: of these pods. beside: whether the baseline pods are read with them. guest: where the pods of a guest are.
-    port: where their engines listen.
+    revision: of these pods. with_baseline: whether the baseline pods are read with them. guest: where the pods of a
+    guest are. port: where their engines listen.
     """
 
     guard: Guard
     thresholds: Thresholds
     revision: str
-    beside: bool = False
+    with_baseline: bool = False
     guest: GuestPods | None = None
     port: int = ENGINE_PORT
 
@@ -107,7 +107,7 @@ class BudgetMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmMemory:
+class BaselinePodsMemory:
     """wanted: number of baseline pods, and revision of the speculating pods that they were made from last; at: when.
     refusal: why they could not be created at the last try; due: when that is tried again.
     """
@@ -165,7 +165,7 @@ class ServiceMemory:
     free_at: float = 0.0
     downloads: DownloadMemory = field(default_factory=DownloadMemory)
     budget: BudgetMemory = BudgetMemory()
-    arm: ArmMemory = ArmMemory()
+    baseline_pods: BaselinePodsMemory = BaselinePodsMemory()
     facts: FactMemory = field(default_factory=FactMemory)
     evict_at: float = 0.0
     status: Mapping[str, Any] | None = None

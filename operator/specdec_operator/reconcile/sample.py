@@ -20,7 +20,7 @@ from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory
 
 _CLOCKS_DIFFER: Final = 60.0
 """Seconds by which the clocks of two nodes may differ."""
-_PLAIN: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING})
+_BASELINE_PHASES: Final = frozenset({Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING})
 
 Readings = Mapping[str, Counters | Unread]
 
@@ -45,33 +45,34 @@ def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, st
     return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses, pairs=pairs)
 
 
-def is_sampled(state: State, guard: Guard, *, plain: bool, settled: bool, now: float, guest: bool = False) -> bool:
+def is_sampled(state: State, guard: Guard, *, baseline: bool, settled: bool, now: float, guest: bool = False) -> bool:
     """Whether the pods are read: to judge the speculation, or to measure the speed of baseline pods.
 
-    plain: whether they run without speculation. settled: whether they are those that the state was reached with. guest:
-    whether another user serves them. The flags of a guest may be incomplete, so the counters show whether it drafts.
+    baseline: whether they run without speculation. settled: whether they are those that the state was reached with.
+    guest: whether another user serves them. The flags of a guest may be incomplete, so the counters show whether it
+    drafts.
     """
     if guard.mode is GuardMode.OFF or not settled:
         return False
     if state.phase is Phase.WATCHING:
-        return not plain
+        return not baseline
     if guest and state.phase is Phase.SERVING:
         return True
     learns = state.phase is not Phase.SERVING or guard.measures_first
-    return plain and state.phase in _PLAIN and learns and now - state.since >= guard.warmup
+    return baseline and state.phase in _BASELINE_PHASES and learns and now - state.since >= guard.warmup
 
 
 async def sample(
     memory: ServiceMemory,
     source: CounterReader,
     pods: Iterable[PodView],
-    arm: Iterable[PodView] = (),
+    baseline_pods: Iterable[PodView] = (),
     *,
     namespace: str,
     clock: Callable[[], float],
 ) -> ServiceMemory:
-    """Reads the pods of the sampling plan if a reading is due, and adds it to the window. arm: the baseline pods, which
-    are read at the same moment.
+    """Reads the pods of the sampling plan if a reading is due, and adds it to the window. baseline_pods: the baseline
+    pods, which are read at the same moment.
     """
     plan, now = memory.sampling, clock()
     if plan is None:
@@ -80,12 +81,12 @@ async def sample(
     if not window.is_due(now):
         return replace(memory, window=window)
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
-    plain = [pod for pod in arm if plan.beside and pod.ready and not pod.deleting]
-    addresses = {pod.name: pod.ip for pod in (*watched, *plain) if pod.ip and _is_warm(pod, plan.guard, now)}
+    compared = [pod for pod in baseline_pods if plan.with_baseline and pod.ready and not pod.deleting]
+    addresses = {pod.name: pod.ip for pod in (*watched, *compared) if pod.ip and _is_warm(pod, plan.guard, now)}
     readings = await source.read(plan.guard, addresses, namespace=namespace, port=plan.port)
-    beside = {pod.name: _counted(readings[pod.name]) for pod in plain if pod.name in readings}
-    ours = {pod: reading for pod, reading in readings.items() if pod not in beside}
-    return _taken_in(memory, plan, window, ours, beside, now)
+    of_baseline = {pod.name: _counted(readings[pod.name]) for pod in compared if pod.name in readings}
+    ours = {pod: reading for pod, reading in readings.items() if pod not in of_baseline}
+    return _taken_in(memory, plan, window, ours, of_baseline, now)
 
 
 def _counted(reading: Counters | Unread) -> Counters | None:
@@ -97,11 +98,11 @@ def _taken_in(
     plan: SamplingPlan,
     window: Sampler,
     readings: Readings,
-    beside: Mapping[str, Counters | None],
+    of_baseline: Mapping[str, Counters | None],
     now: float,
 ) -> ServiceMemory:
     counters = {pod: _counted(reading) for pod, reading in readings.items()}
-    window, closed = add(window, counters, plan.thresholds, _schedule(plan), now, beside)
+    window, closed = add(window, counters, plan.thresholds, _schedule(plan), now, of_baseline)
     message = next((each.words for each in readings.values() if isinstance(each, Unread)), "")
     silent = sum(reading is None for reading in counters.values())
     if closed is None:

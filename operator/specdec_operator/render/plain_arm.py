@@ -14,39 +14,41 @@ from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.spec import Owner, owner_reference
 from specdec_operator.errors import Invalid
 from specdec_operator.observe.pods import ENGINE_CONTAINER
-from specdec_operator.observe.store import arm_name
+from specdec_operator.observe.store import baseline_name
 
 Manifest: TypeAlias = dict[str, Any]
 
-PLAIN: Final = "plain"
+BASELINE: Final = "plain"
 _KSERVES: Final = (f"{names.KSERVE_GROUP}/inferenceservice", "component")
 """Labels by which KServe finds its pods and removes what it did not make."""
 
 
-def render_arm(
-    live: Mapping[str, Any], speculating: Mapping[str, Any], plain: Mapping[str, Any], owner: Owner, replicas: int
+def render_baseline_pods(
+    live: Mapping[str, Any], speculating: Mapping[str, Any], baseline: Mapping[str, Any], owner: Owner, replicas: int
 ) -> Manifest:
-    """The Deployment of the baseline pods. live: that of the speculating pods, as KServe made it; speculating, plain:
-    the predictors that were, and would be, asked of KServe.
+    """The Deployment of the baseline pods. live: that of the speculating pods, as KServe made it; speculating,
+    baseline: the predictors that were, and would be, asked of KServe.
 
     Raises Invalid where KServe made something else of the flags than they were.
     """
-    if uri := speculating["model"].get("storageUri") or plain["model"].get("storageUri"):
+    if uri := speculating["model"].get("storageUri") or baseline["model"].get("storageUri"):
         rule = "this KServe downloads it for its own pods only; put it into a PVC, or set guard.control.mode Never"
         raise Invalid("spec.model.uri", uri, rule)
     template = deepcopy(live["spec"]["template"])
     pod, meta = template["spec"], template.get("metadata", {})
     if all(each["name"] != ENGINE_CONTAINER for each in pod["containers"]):
-        raise Invalid("Deployment", arm_name(owner.name), f"KServe's Deployment has no container {ENGINE_CONTAINER}")
-    _make_plain(pod, speculating, plain)
+        raise Invalid(
+            "Deployment", baseline_name(owner.name), f"KServe's Deployment has no container {ENGINE_CONTAINER}"
+        )
+    _without_speculation(pod, speculating, baseline)
     labels = {name: text for name, text in (meta.get("labels") or {}).items() if name not in _KSERVES}
-    mine = {names.OWNER_LABEL: owner.name, names.ARM_LABEL: PLAIN}
+    mine = {names.OWNER_LABEL: owner.name, names.BASELINE_LABEL: BASELINE}
     labels |= {**mine, names.REVISION_LABEL: _revision(pod, meta.get("annotations"))}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {
-            "name": arm_name(owner.name),
+            "name": baseline_name(owner.name),
             "namespace": owner.namespace,
             "labels": mine,
             "ownerReferences": [owner_reference(owner)],
@@ -60,13 +62,13 @@ def render_arm(
     }
 
 
-def _make_plain(pod: Manifest, speculating: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
+def _without_speculation(pod: Manifest, speculating: Mapping[str, Any], baseline: Mapping[str, Any]) -> None:
     """Exchange the flags in a pod, and take out what only speculation mounts."""
     engine = next(each for each in pod["containers"] if each["name"] == ENGINE_CONTAINER)
-    engine["args"] = _with_flags(engine.get("args") or [], speculating["model"]["args"], plain["model"]["args"])
-    mounts = _names(speculating["model"].get("volumeMounts"), plain["model"].get("volumeMounts"))
+    engine["args"] = _with_flags(engine.get("args") or [], speculating["model"]["args"], baseline["model"]["args"])
+    mounts = _names(speculating["model"].get("volumeMounts"), baseline["model"].get("volumeMounts"))
     engine["volumeMounts"] = [each for each in engine.get("volumeMounts") or [] if each["name"] not in mounts]
-    volumes = _names(speculating.get("volumes"), plain.get("volumes"))
+    volumes = _names(speculating.get("volumes"), baseline.get("volumes"))
     pod["volumes"] = [each for each in pod.get("volumes") or [] if each["name"] not in volumes]
 
 

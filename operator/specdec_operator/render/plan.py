@@ -35,7 +35,7 @@ _MOST_REMEMBERED = 1024
 
 def effective_speculation(spec: Spec, state: State) -> Speculation | None:
     """The speculation that the pods are to run; None: no speculation, also if it cannot be read any more."""
-    if state.plain or spec.speculation is None:
+    if state.serves_baseline or spec.speculation is None:
         return None
     if state.rollback is not None and state.rollback.good is not None:
         try:

@@ -18,7 +18,7 @@ from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.guest.enforcement import Enforcement
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView
@@ -35,7 +35,7 @@ class Findings:
     judged: the last closed window of the served configuration. fewer: the estimate for fewer tokens in it; advice: the
     recommendation from it. contested: message about other clients that change the InferenceService; empty if no other
     client does.
-    owned: the service's own objects without an owner reference. arm: the progress of the baseline pods.
+    owned: the service's own objects without an owner reference. baseline_pods: the progress of the baseline pods.
     facts: what pods reported about their models; taken: bytes of the device that the requested pods have taken.
     enforcement: what the operator may change about a guest. deployment: that of the pods, with or without speculation.
     """
@@ -57,7 +57,7 @@ class Findings:
     advice: Advice | None = None
     contested: str = ""
     owned: tuple[Owned, ...] = ()
-    arm: ArmView = field(default_factory=ArmView)
+    baseline_pods: BaselinePodsView = field(default_factory=BaselinePodsView)
     facts: tuple[PodFact, ...] = ()
     taken: int | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
@@ -95,7 +95,7 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         said[ConditionType.ROLLED_BACK] = _rolled_back(found)
         said[ConditionType.SPECULATION_ACTIVE] = _active(found)
         said[ConditionType.GUARD_PASSING] = _passing(found)
-        said.update(_beside(found))
+        said.update(_of_baseline_pods(found))
     if (instrument := found.plan.instrument).reason:
         has = str(instrument.how is not Instrument.NONE)
         said[ConditionType.INSTRUMENTED] = (has, instrument.reason, instrument.message)
@@ -142,7 +142,7 @@ def _rolled_back(found: Findings) -> Wanted:
     return "False", "AsRequested", "the pods speculate as requested in the spec"
 
 
-def _beside(found: Findings) -> dict[str, Wanted | None]:
+def _of_baseline_pods(found: Findings) -> dict[str, Wanted | None]:
     """Why baseline pods run, and which measures they have shown to be worse with speculation."""
     said: dict[str, Wanted | None] = {}
     if comparing := _comparing(found):
@@ -154,14 +154,14 @@ def _beside(found: Findings) -> dict[str, Wanted | None]:
 
 def _comparing(found: Findings) -> Wanted | None:
     """Baseline pods that run for comparison, or the trial in which the service itself runs as baseline."""
-    control, rollback, arm = found.state.control, found.state.rollback, found.arm
+    control, rollback, view = found.state.control, found.state.rollback, found.baseline_pods
     if rollback is not None and rollback.trial is not None:
         return "True", "ServingPlain", f"{rollback.trial.seen} baseline windows so far: {rollback.message}"
     if control is None:
         return None
-    trouble = arm.failure or (arm.obstacle.words if arm.obstacle else "")
-    reason = "NoPlainPod" if arm.failure else arm.obstacle.reason if arm.obstacle else control.reason
-    pods = f"{arm.serving} of {control.replicas} baseline pods serve"
+    trouble = view.failure or (view.obstacle.words if view.obstacle else "")
+    reason = "NoPlainPod" if view.failure else view.obstacle.reason if view.obstacle else control.reason
+    pods = f"{view.serving} of {control.replicas} baseline pods serve"
     return "True", reason, "; ".join(filter(None, (pods, trouble, control.message)))
 
 
@@ -176,7 +176,7 @@ def _active(found: Findings) -> Wanted | None:
     state, evidence = found.state, found.judged.evidence if found.judged else None
     if state.measuring:
         return "False", "MeasuringBaseline", "the baseline (no speculation) is measured first"
-    if state.plain:
+    if state.serves_baseline:
         return "False", "RolledBack", "speculation is rolled back"
     if state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
@@ -189,9 +189,9 @@ def _active(found: Findings) -> Wanted | None:
 
 def _passing(found: Findings) -> Wanted | None:
     state, verdict = found.state, found.judged.verdict if found.judged else None
-    if state.plain and state.rollback is not None:
+    if state.serves_baseline and state.rollback is not None:
         return "False", state.rollback.reason, state.rollback.message
-    if state.plain or state.phase in _MOVING or state.phase is Phase.STALLED:
+    if state.serves_baseline or state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
     if verdict is None:
         return None

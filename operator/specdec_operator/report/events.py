@@ -28,7 +28,12 @@ def events_of(
     """The Events of a reconcile: its transition, new problems, a spec that cannot run."""
     transition = _of_transition(before, after, found)
     failures = _of_pods(before, after)
-    events = (*failures, *([transition] if transition else ()), *_of_arms(before, after, found), *_news(found, written))
+    events = (
+        *failures,
+        *([transition] if transition else ()),
+        *_of_baseline_pods(before, after, found),
+        *_news(found, written),
+    )
     if trouble is None or written.get("message") == trouble.error.message:
         return events
     return (*events, refusal_event(trouble))
@@ -68,7 +73,7 @@ def _of_pods(before: State | None, after: State) -> Iterator[Event]:
             yield _warning("PodFailed", f"{each.reason}: pod {each.pod}: {each.message}")
 
 
-def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Event]:
+def _of_baseline_pods(before: State | None, after: State, found: Findings) -> Iterator[Event]:
     """Baseline pods that are requested or removed, the end of a trial, and measures that newly exceed their limit."""
     if before is None:
         return
@@ -80,7 +85,7 @@ def _of_arms(before: State | None, after: State, found: Findings) -> Iterator[Ev
     if kept is not None and kept.replaces and asked is not None and not asked.replaces:
         yield _warning("PlainPodReplaces", "there is no room for a baseline pod: it replaces a speculating pod")
     if asked is not None and kept is None and after.armless and not before.armless:
-        words = found.arm.failure or "it was not ready in time, or no request ended in it"
+        words = found.baseline_pods.failure or "it was not ready in time, or no request ended in it"
         yield _warning("NoPlainPod", f"{words}; the baseline of another time decides for one hour")
     if after.doubts > before.doubts:
         yield Event(warning=False, reason="DraftAcquitted", message=_acquittal(before, found))

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from specdec_operator.api.kept import NOW
-from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.baseline import BaselineSpeed
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding
 from specdec_operator.guard.state import State
 from specdec_operator.guard.token_time import TokenTime
@@ -116,7 +116,7 @@ def _said(found: Findings, told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _thresholds(found: Findings) -> guard_status.ThresholdsStatus | None:
     limits = found.thresholds
-    if limits is None or limits.plain:
+    if limits is None or limits.of_baseline:
         return None
     most = limits.time_per_output_token
     return guard_status.ThresholdsStatus(
@@ -142,7 +142,7 @@ def kept_state(status: Mapping[str, Any], now: float = math.inf) -> State | None
 def without_progress(state: State) -> State:
     """The state without what grows by itself: a difference here is worth a write at once."""
     failures = 0 if state.dry_run else state.failures  # in a dry run they return to 0 again and again
-    plain = tuple(Plain(load=each.load, token_time=TokenTime()) for each in state.baseline)
+    baseline = tuple(BaselineSpeed(load=each.load, token_time=TokenTime()) for each in state.baseline)
     since = 0.0 if state.up else state.wanted_since  # a rollout of many pods causes no write for each of them
-    state = replace(state, failures=failures, baseline=plain, wanted_since=since)
+    state = replace(state, failures=failures, baseline=baseline, wanted_since=since)
     return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=())

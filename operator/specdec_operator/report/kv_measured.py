@@ -23,7 +23,7 @@ _MORE_ROOM: Final = "set spec.memory.draftReserve to a share such as 8%; on a CP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """None: unknown. tokens, plain: tokens that the cache of a speculating pod and of a baseline pod holds.
+    """None: unknown. tokens, baseline: tokens that the cache of a speculating pod and of a baseline pod holds.
 
     utilization, difference, used, requests are about the pods that serve now. utilization: the share of the device that
     the engine reports. difference: measured less predicted tokens, in percent of those predicted. used: the largest
@@ -32,7 +32,7 @@ class Measured:
     """
 
     tokens: int | None = None
-    plain: int | None = None
+    baseline: int | None = None
     utilization: float | None = None
     difference: int | None = None
     used: float | None = None
@@ -42,7 +42,7 @@ class Measured:
 
 
 def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured:
-    """The newest values: `plain` is about the same service, `tokens` about the same speculation, the rest about the
+    """The newest values: `baseline` is about the same service, `tokens` about the same speculation, the rest about the
     same pods. A value that no page shows stays as it was. before: the status.
     """
     memory = before.get("memory") or {}
@@ -50,7 +50,7 @@ def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured
     of_service = memory if guard.get("service") == found.state.service else {}
     of_draft = of_service if guard.get("speculation") == found.state.speculation else {}
     of_pods = memory if (before.get("serving") or {}).get("revision") == found.revision else {}
-    tokens, plain = _tokens(found, of_draft.get("kvTokensMeasured"), of_service.get("kvTokensPlainMeasured"))
+    tokens, baseline = _tokens(found, of_draft.get("kvTokensMeasured"), of_service.get("kvTokensPlainMeasured"))
     seen = _present(found)
     used = None if seen.used is None else min(1.0, ceil(round(seen.used / _STEP, 6)) * _STEP)
     most = max((each for each in (used, of_pods.get("kvUsedMost")) if each is not None), default=None)
@@ -59,7 +59,7 @@ def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured
     requests = of_pods.get("kvRequestsMeasured") if seen.requests is None else round(seen.requests, 1)
     return Measured(
         tokens=tokens,
-        plain=plain,
+        baseline=baseline,
         utilization=utilization,
         difference=_difference(found, seen, of_pods),
         used=None if most is None else round(most, 2),
@@ -94,21 +94,21 @@ def _present(found: Findings) -> KvCache:
     return (evidence.kv_cache if about_these else None) or KvCache()
 
 
-def _tokens(found: Findings, ours: int | None, plain: int | None) -> tuple[int | None, int | None]:
+def _tokens(found: Findings, ours: int | None, baseline: int | None) -> tuple[int | None, int | None]:
     """The tokens that the caches of speculating and of baseline pods hold. The first is None if the plan has no
     speculation.
 
-    ours, plain: the values of the earlier status.
+    ours, baseline: the values of the earlier status.
     """
     if (judged := found.judged) is not None:
         seen = judged.evidence.kv_cache
         told = seen.tokens if seen else None
-        beside = judged.pair.kv_cache if judged.pair else None
+        compared = judged.pair.kv_cache if judged.pair else None
         if judged.evidence.speculative:
-            ours, plain = told or ours, (beside.tokens if beside else None) or plain
+            ours, baseline = told or ours, (compared.tokens if compared else None) or baseline
         else:
-            plain = told or plain
-    return (None if found.plan.speculation is None else ours), plain
+            baseline = told or baseline
+    return (None if found.plan.speculation is None else ours), baseline
 
 
 def _difference(found: Findings, seen: KvCache, kept: Mapping[str, Any]) -> int | None:

@@ -192,7 +192,7 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
     each of its windows would be Inconclusive.
     """
     evidence, against, verdict, drafts = judged.evidence, judged.comparison, judged.verdict, judged.evidence.drafts
-    limits, seen = found.thresholds, yield_of(judged, plain=found.plan.speculation is None)
+    limits, seen = found.thresholds, yield_of(judged, is_baseline=found.plan.speculation is None)
     silent = limits is None or limits.silent
     rates = (each / drafts for each in evidence.accepted_per_position[:MOST_POSITIONS]) if drafts else ()
     return WindowMetrics(
@@ -203,12 +203,12 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
         speedup_low=None if against is None else against.low,
         speedup_high=None if against is None else against.high,
         time_per_output_token_seconds=evidence.token_time.times.mean,
-        plain_time_per_output_token_seconds=None if against is None else against.plain,
+        plain_time_per_output_token_seconds=None if against is None else against.baseline,
         tokens_per_second=evidence.generation_tokens / evidence.seconds,
         tokens_per_second_per_pod=seen.tokens_per_second if seen else None,
-        plain_tokens_per_second_per_pod=seen.plain if seen else None,
+        plain_tokens_per_second_per_pod=seen.baseline if seen else None,
         replicas_needed=seen.needed if seen else None,
-        plain_replicas_needed=seen.plain_needed if seen else None,
+        plain_replicas_needed=seen.baseline_needed if seen else None,
         positions=tuple(rates),
         verdict=None if silent else (verdict.outcome.value, verdict.reason.value),
         findings=tuple((each.measure.value, _bounded(each.score), each.value) for each in judged.findings),

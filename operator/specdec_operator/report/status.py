@@ -101,7 +101,7 @@ def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
         kv_price=plan.kv_price,
         kv_tokens_predicted=plan.kv_tokens,
         kv_tokens_measured=seen.tokens,
-        kv_tokens_plain_measured=seen.plain,
+        kv_tokens_plain_measured=seen.baseline,
         kv_tokens_difference_percent=seen.difference,
         kv_requests_measured=seen.requests,
         kv_used_most=seen.used,

@@ -39,9 +39,9 @@ def _window(measured: Untrusted) -> str:
     return joined(", ", steps, tokens, numbers.window_size(measured))
 
 
-def _beside(service: Untrusted) -> Child:
+def _compared(service: Untrusted) -> Child:
     """The result so far of the windows with baseline pods."""
-    found = numbers.beside(service.of("status"))
+    found = numbers.compared(service.of("status"))
     heads = ("Measure", "Value", "95 % interval", "Limit", "Evidence", "Windows")
     rows = [
         row(each.measure, each.value, each.interval, each.limit, badge(each.evidence, _judged(each)), each.windows)
@@ -50,7 +50,7 @@ def _beside(service: Untrusted) -> Child:
     return table("Compared with baseline pods, at the same time", heads, rows) if rows else None
 
 
-def _judged(each: numbers.Beside) -> str:
+def _judged(each: numbers.ComparedMeasure) -> str:
     return "warn" if each.convicts else "good"
 
 
@@ -65,7 +65,7 @@ def speed(service: Untrusted) -> Html:
     return card(
         "Speed compared with the baseline",
         *_speedup(service, performance),
-        _beside(service),
+        _compared(service),
         el("p", f"Last measured: {numbers.speed(performance)}", class_="soft") if performance.there else None,
         el("p", PAST, class_="soft") if past else None,
         table(caption, heads, [row(*each[:3], each[4]) for each in rows]) if rows else None,

@@ -51,21 +51,22 @@ def smaller_cache(before: int, after: int) -> str:
     return f"KV cache of {amount(before)} lowered to {amount(after)}: the engine ran out of memory"
 
 
-def price(plain: int, tokens: int) -> str:
+def price(baseline: int, tokens: int) -> str:
     """How many fewer blocks the cache has with the draft; empty where it has none without it."""
-    if plain <= 0:
+    if baseline <= 0:
         return ""
-    if tokens >= plain:
+    if tokens >= baseline:
         return "no KV blocks"
-    percent = round(100 * (plain - tokens) / plain)
+    percent = round(100 * (baseline - tokens) / baseline)
     return f"{_MINUS}{percent} % KV blocks" if percent else "less than 1 % of the KV blocks"
 
 
-def price_of_tokens(plain: int, with_draft: int) -> str:
+def price_of_tokens(baseline: int, with_draft: int) -> str:
     """How much more each token takes, where the size of the cache is not known; empty without a draft's cache."""
-    if not plain or with_draft <= plain:
+    if not baseline or with_draft <= baseline:
         return ""
-    return f"{100 * (with_draft - plain) / plain:.0f} % more cache for each token, in addition to the draft's weights"
+    more = 100 * (with_draft - baseline) / baseline
+    return f"{more:.0f} % more cache for each token, in addition to the draft's weights"
 
 
 def price_of_share(lowered: int) -> str:
@@ -90,15 +91,15 @@ def because(
         return f"{share(choice.asked)} unchanged: {_NO_DRAFT}"
     if choice.added * device >= choice.missing * WHOLE and choice.added:
         return f"{_change(choice)}: {_for_speculation(inputs, added)}{_held_up(choice)}{_advice(inputs, choice, added)}"
-    beside = _beside(inputs, terms)
+    others = _others(inputs, terms)
     room = amount(device * (WHOLE - choice.asked) // WHOLE)
     leaves = f"the {room} that {share(choice.asked)} of {amount(device)} leaves"
     if choice.missing:
-        return f"{_change(choice)}: {beside} exceed {leaves}{_held_up(choice)}{_advice(inputs, choice, terms)}"
+        return f"{_change(choice)}: {others} exceed {leaves}{_held_up(choice)}{_advice(inputs, choice, terms)}"
     if choice.ascend:
         graphs = amount(_bytes(terms, Item.GRAPHS))
         return f"{_change(choice)}: vllm-ascend captures graphs ({graphs}, an estimate) outside of it{_held_up(choice)}"
-    return f"{share(choice.asked)} unchanged: it includes the draft's weights and cache, and {beside} fit in {leaves}"
+    return f"{share(choice.asked)} unchanged: it includes the draft's weights and cache, and {others} fit in {leaves}"
 
 
 def _for_speculation(inputs: MemoryInputs, added: tuple[Term, ...]) -> str:
@@ -111,7 +112,7 @@ def _for_speculation(inputs: MemoryInputs, added: tuple[Term, ...]) -> str:
     return f"{what}upper ends of estimates){least}"
 
 
-def _beside(inputs: MemoryInputs, terms: tuple[Term, ...]) -> str:
+def _others(inputs: MemoryInputs, terms: tuple[Term, ...]) -> str:
     """What the engine does not count, item by item, and what of it could not be sized."""
     outside = [term for term in terms if not term.counted]
     parts = ", ".join(f"{term.name} {amount(term.bytes)}" for term in outside)

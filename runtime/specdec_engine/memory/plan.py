@@ -41,7 +41,7 @@ class MemoryPlan:
     utilization: to ask the engine for, in 0..1; None: leave the engine's own. lowered_by: how much less than asked.
     cache: bytes of KV cache to ask a CPU engine for instead. device: what was planned for, and the source of its size.
     because: one sentence on the utilisation, with its numbers. draft_weights: bytes on each device.
-    kv_tokens, plain_kv_tokens: tokens that the caches hold with and without the draft, predicted; the former is a
+    kv_tokens, baseline_kv_tokens: tokens that the caches hold with and without the draft, predicted; the former is a
     lower bound where the utilisation was not lowered as far as the reserve wants.
     kv_price: a short text on the difference. fits: whether one request of the greatest length can be served.
     reason: one sentence on that.
@@ -55,7 +55,7 @@ class MemoryPlan:
     because: str
     draft_weights: int | None = None
     kv_tokens: int | None = None
-    plain_kv_tokens: int | None = None
+    baseline_kv_tokens: int | None = None
     kv_price: str = ""
     fits: bool | None = None
     reason: str
@@ -123,8 +123,8 @@ def _on_cpu(inputs: MemoryInputs) -> MemoryPlan:
     return replace(planned, utilization=chosen, lowered_by=start - chosen, because=because)
 
 
-def _in_container(inputs: MemoryInputs, plain: MemoryInputs) -> MemoryPlan:
-    """What fits into the container with a cache, or a share, that is settled. plain: as much without speculation."""
+def _in_container(inputs: MemoryInputs, baseline: MemoryInputs) -> MemoryPlan:
+    """What fits into the container with a cache, or a share, that is settled. baseline: as much without speculation."""
     terms, request, limit = terms_on_cpu(inputs), request_bytes(inputs), inputs.device
     pool = _pool_on_cpu(inputs, terms)
     known = replace(
@@ -132,13 +132,13 @@ def _in_container(inputs: MemoryInputs, plain: MemoryInputs) -> MemoryPlan:
     )
     if not request or pool is None:
         return known if not request else replace(known, reason=f"{_CANNOT_SAY}: {explain.NO_LIMIT}")
-    before, after = tokens_in(plain, _pool_on_cpu(plain, terms_on_cpu(plain)) or 0), tokens_in(inputs, pool)
+    before, after = tokens_in(baseline, _pool_on_cpu(baseline, terms_on_cpu(baseline)) or 0), tokens_in(inputs, pool)
     taken = pool + sum(term.bytes for term in terms)
     fits = None if limit is None or inputs.target.weights is None else pool >= request and taken <= limit
     return replace(
         known,
         kv_tokens=after,
-        plain_kv_tokens=before,
+        baseline_kv_tokens=before,
         kv_price=explain.price(before, after) if inputs.method else "",
         fits=fits,
         reason=explain.on_cpu_reason(inputs, pool, request, taken),
@@ -183,8 +183,8 @@ def _judged(inputs: MemoryInputs, device: int, choice: UtilizationChoice, terms:
     pool = pool_of(device, choice.chosen, terms)
     tokens = tokens_in(inputs, pool)
     tokens = min(tokens, inputs.length or 1) if choice.held_up else tokens
-    plain = without_speculation(inputs)
-    plain_tokens = tokens_in(plain, pool_of(device, choice.asked, fixed_terms(plain)))
+    baseline = without_speculation(inputs)
+    baseline_tokens = tokens_in(baseline, pool_of(device, choice.asked, fixed_terms(baseline)))
     short = total(terms, counted=False) - device * (WHOLE - choice.chosen) // WHOLE
     fits = pool >= request and not (choice.held_up and choice.missing and short > 0)
     return MemoryPlan(
@@ -192,8 +192,8 @@ def _judged(inputs: MemoryInputs, device: int, choice: UtilizationChoice, terms:
         because="",
         draft_weights=_draft_weights(inputs, terms),
         kv_tokens=tokens,
-        plain_kv_tokens=plain_tokens,
-        kv_price=explain.price(plain_tokens, tokens) if inputs.method else "",
+        baseline_kv_tokens=baseline_tokens,
+        kv_price=explain.price(baseline_tokens, tokens) if inputs.method else "",
         fits=fits,
         reason=explain.reason(inputs, pool=pool, request=request, short=0 if fits else short),
         terms=(*terms, *caches(inputs, pool, request)),

@@ -43,7 +43,7 @@ def test_the_inference_service_is_what_the_operator_applies(file: pathlib.Path) 
     assert "memory: " in err
 
 
-def test_plain_is_what_runs_after_a_rollback(file: pathlib.Path) -> None:
+def test_the_baseline_is_what_runs_after_a_rollback(file: pathlib.Path) -> None:
     """Without speculation and without the draft's volume."""
     code, out, _ = run("render", "--plain", written(file))
     assert code == 0

@@ -86,7 +86,7 @@ def test_an_impossible_plot_is_an_error(guard: str, tmp_path: pathlib.Path, name
     assert "Traceback" not in output
 
 
-def test_an_arm_of_another_name_is_refused(guard: str, tmp_path: pathlib.Path) -> None:
+def test_pods_of_another_kind_are_refused(guard: str, tmp_path: pathlib.Path) -> None:
     trace = tmp_path / "trace.jsonl"
     trace.write_text(json.dumps({"t": 0, "pod": "a", "arm": "treatment", "ok": False, "text": ""}) + "\n")
     code, output = replay(str(trace), "--guard", guard)

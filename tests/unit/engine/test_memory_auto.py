@@ -97,5 +97,5 @@ def test_what_ran_out_of_memory_is_lowered_further(gib: float | None) -> None:
         )
         assert first.utilization is not None
         assert second.utilization == pytest.approx(first.utilization - 0.05)
-    plain = plan(models.ask(gib=gib, method=None, lowered_further=0.05))
-    assert plain.lowered_by == 0.0
+    baseline = plan(models.ask(gib=gib, method=None, lowered_further=0.05))
+    assert baseline.lowered_by == 0.0

@@ -21,7 +21,7 @@ def on_cpu(told: float | None = 1, draft: models.Config | None = models.EAGLE3_8
 def test_the_cache_is_the_configured_one() -> None:
     """1 GiB in 128 KiB for each token of 32 layers, in 132 KiB with the head's one; nothing is lowered."""
     made = on_cpu()
-    assert (made.plain_kv_tokens, made.kv_tokens, made.kv_price) == (8192, 7943, "\u22123 % KV blocks")
+    assert (made.baseline_kv_tokens, made.kv_tokens, made.kv_price) == (8192, 7943, "\u22123 % KV blocks")
     assert (made.utilization, made.lowered_by, made.fits) == (None, 0.0, True)
     assert made.because == ("unchanged: on a CPU, the KV cache is fixed (1 GiB), and gpu_memory_utilization is ignored")
 

@@ -24,7 +24,7 @@ def test_an_eagle3_head_beside_llama_8b_on_80_gib() -> None:
     assert made.because.startswith("0.92 unchanged: it includes the draft's weights and cache, and 1.05 GiB")
     assert "(verification logits 564 MiB, communication and other processes 512 MiB; estimates)" in made.because
     assert made.draft_weights == 849_362_944
-    assert (made.kv_tokens, made.plain_kv_tokens) == (435_726, 455_823)
+    assert (made.kv_tokens, made.baseline_kv_tokens) == (435_726, 455_823)
     assert made.kv_price == "\u22124 % KV blocks"
     assert made.fits
     assert made.reason == "about 54.9 GiB of cache hold 3.3 requests of 131072 tokens"
@@ -43,7 +43,7 @@ def test_a_draft_of_8b_beside_70b_on_four_devices() -> None:
     )
     assert made.utilization == 0.92
     assert made.draft_weights == 4_015_130_624
-    assert (made.kv_tokens, made.plain_kv_tokens) == (318_378, 494_742)
+    assert (made.kv_tokens, made.baseline_kv_tokens) == (318_378, 494_742)
     assert made.kv_price == "\u221236 % KV blocks"
     assert made.fits
 
@@ -115,7 +115,7 @@ def test_what_is_lowered_is_part_of_the_price() -> None:
     made = plan(
         models.ask(draft=models.EAGLE3_8B, gpu_memory_utilization=0.9, reserve=parse_reserve("10%"), max_model_len=1024)
     )
-    assert made.plain_kv_tokens == (int(0.9 * 80 * GIB) - 16_060_522_496 - 3 * GIB) // 131_072
+    assert made.baseline_kv_tokens == (int(0.9 * 80 * GIB) - 16_060_522_496 - 3 * GIB) // 131_072
     assert made.kv_tokens == (64 * GIB - 16_060_522_496 - 849_362_944 - 3 * GIB) // 135_168
     assert made.kv_price == "\u221219 % KV blocks"
 
@@ -197,7 +197,7 @@ def test_without_speculation_nothing_is_reserved() -> None:
     assert made.lowered_by == 0
     assert made.because == "0.9 unchanged: no draft, so no memory is reserved for one"
     assert (made.kv_price, made.draft_weights) == ("", None)
-    assert made.kv_tokens == made.plain_kv_tokens
+    assert made.kv_tokens == made.baseline_kv_tokens
 
 
 @pytest.mark.parametrize("method", ["ngram", "suffix"])

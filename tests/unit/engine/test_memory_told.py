@@ -108,4 +108,4 @@ def test_facts_are_planned_with_as_configs_are(reserve: Any) -> None:
     assert settled.kv_tokens is not None
     assert made.kv_tokens is not None
     assert settled.kv_tokens < made.kv_tokens
-    assert settled.plain_kv_tokens == made.plain_kv_tokens
+    assert settled.baseline_kv_tokens == made.baseline_kv_tokens

@@ -12,7 +12,7 @@ from specdec_operator.guard.speed import ALWAYS
 from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
-from specdec_operator.observe.arm import ArmView
+from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.observe.obstacle import Obstacle
 
 SLOWER = Verdict(outcome=Outcome.FAIL, reason=Reason.SLOWER_THAN_PLAIN, message="speedup 0.80 < 1.00")
@@ -22,16 +22,18 @@ UNSURE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NOT_SIGNIFICANT, me
 TWO: Frame = {"control": ControlMode.ON_DOUBT, "replicas": 2}
 ONE: Frame = {"control": ControlMode.ON_DOUBT}
 SCALED: Frame = {"control": ControlMode.ON_DOUBT, "scaled": True}
-STAY: Frame = {"control": ControlMode.ALWAYS, "plain_pods": 2}
-READY: Frame = {"arm": ArmView(serving=1)}
-NO_ROOM: Frame = {"arm": ArmView(obstacle=Obstacle(reason="Unschedulable", words="full", since=10.0, frees=True))}
+STAY: Frame = {"control": ControlMode.ALWAYS, "baseline_replicas": 2}
+READY: Frame = {"baseline_pods": BaselinePodsView(serving=1)}
+NO_ROOM: Frame = {
+    "baseline_pods": BaselinePodsView(obstacle=Obstacle(reason="Unschedulable", words="full", since=10.0, frees=True))
+}
 ASKED = RequestedBaselinePods(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0)
 UP = RequestedBaselinePods(replicas=1, reason="SlowerThanPlain", message="speedup 0.80 < 1.00", at=0.0, up=1.0)
 
 
 def make_pair(speedup: float = 1.2, at: float = 0.0) -> Pair:
-    """A window of both arms in which plain took 0.02 s per output token."""
-    return Pair(at=at, seen={Measure.SPEED: (log(speedup), 0.01)}, plain=0.02, seconds=0.02 / speedup)
+    """A window of both arms in which the baseline took 0.02 s per output token."""
+    return Pair(at=at, seen={Measure.SPEED: (log(speedup), 0.01)}, baseline=0.02, seconds=0.02 / speedup)
 
 
 def found(pairs: tuple[Pair, ...], least: float = 1.0) -> tuple[MeasureFinding, ...]:
@@ -40,7 +42,7 @@ def found(pairs: tuple[Pair, ...], least: float = 1.0) -> tuple[MeasureFinding, 
     return () if finding is None else (finding,)
 
 
-def beside(speedup: float, before: int, verdict: Verdict) -> Frame:
+def compared(speedup: float, before: int, verdict: Verdict) -> Frame:
     """One more window of both arms, after so many like it."""
     pairs = (make_pair(speedup),) * (before + 1)
     return {"verdict": verdict, "pair": pairs[-1], "findings": found(pairs) if before + 1 >= FEWEST_PAIRS else ()}
@@ -52,15 +54,17 @@ def make_traffic(token_time: float = 0.02, answers: float = 60, requests: float 
     return Traffic(seconds=120, requests=requests, token_seconds=token_time * tokens, tokens=tokens, answers=answers)
 
 
-def make_trial(*plain: float, answers: float = 60, seen: int | None = None) -> Trial:
+def make_trial(*baseline: float, answers: float = 60, seen: int | None = None) -> Trial:
     """Speculation took 0.02 s per output token, and plain what is given, window by window."""
-    windows = tuple(make_traffic(each, answers=answers, requests=answers) for each in plain)
-    return Trial(speculating=(make_traffic(),) * 3, least=1.0, plain=windows, seen=len(plain) if seen is None else seen)
+    windows = tuple(make_traffic(each, answers=answers, requests=answers) for each in baseline)
+    return Trial(
+        speculating=(make_traffic(),) * 3, least=1.0, plain=windows, seen=len(baseline) if seen is None else seen
+    )
 
 
 OF_TRIAL = make_rollback(reason="SlowerThanPlain")
 RECENT: Frame = {"recent": (make_traffic(),) * 3}
-PLAIN: Frame = {"speculating": False}
+BASELINE: Frame = {"speculating": False}
 
 
 def on_trial(trial: Trial) -> State:
@@ -69,18 +73,18 @@ def on_trial(trial: Trial) -> State:
 
 
 FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
-    "the speed is in doubt, and a plain pod acquits the draft": (
+    "the speed is in doubt, and a baseline pod acquits the draft": (
         make_state(failures=2),
         (
             (1, TWO | {"verdict": SLOWER, "in_row": 3}),
             (2, TWO | READY),
-            *((3 + each, TWO | READY | beside(1.2, each, UNSURE)) for each in range(5)),
+            *((3 + each, TWO | READY | compared(1.2, each, UNSURE)) for each in range(5)),
         ),
         [WATCH] * 7,
     ),
-    "the speed is in doubt, and a plain pod convicts the draft": (
+    "the speed is in doubt, and a baseline pod convicts the draft": (
         make_state(control=UP, pairs=(make_pair(0.8),) * 4),
-        ((5, TWO | READY | beside(0.8, 4, SETTLED)),),
+        ((5, TWO | READY | compared(0.8, 4, SETTLED)),),
         [RESPOND],
     ),
     "what could not be compared for three windows is in doubt": (
@@ -88,7 +92,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((1, TWO | {"verdict": BEYOND}), (2, TWO | {"verdict": BEYOND})),
         [WATCH, WATCH],
     ),
-    "a plain pod without room takes the place of another": (
+    "a baseline pod without room takes the place of another": (
         make_state(control=ASKED),
         ((14, TWO | NO_ROOM), (15, TWO | NO_ROOM), (16, TWO | READY)),
         [WATCH, WATCH, WATCH],
@@ -98,23 +102,29 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((1, SCALED | RECENT | {"verdict": SLOWER, "in_row": 3}), (2, SCALED | READY)),
         [WATCH, WATCH],
     ),
-    "a plain pod without room among an autoscaler's": (
+    "a baseline pod without room among an autoscaler's": (
         make_state(control=ASKED),
         ((15, SCALED | NO_ROOM), (59, SCALED | NO_ROOM), (60, SCALED | NO_ROOM)),
         [WATCH, WATCH, WATCH],
     ),
-    "a plain pod that never comes": (make_state(control=ASKED), ((1799, TWO), (1800, TWO)), [WATCH, WATCH]),
-    "while a plain pod is beside, plain of another time convicts nobody": (
+    "a baseline pod that never comes": (make_state(control=ASKED), ((1799, TWO), (1800, TWO)), [WATCH, WATCH]),
+    "while a baseline pod serves, a baseline of another time convicts nobody": (
         make_state(control=UP, failures=2),
         ((1, TWO | {"verdict": SLOWER, "in_row": 3}),),
         [WATCH],
     ),
-    "plain pods all the time": (
+    "baseline pods all the time": (
         make_state(WARM),
-        ((1, STAY), (4, STAY), (5, STAY | {"arm": ArmView(serving=2)}), (6, STAY | {"plain_pods": 3}), (7, {})),
+        (
+            (1, STAY),
+            (4, STAY),
+            (5, STAY | {"baseline_pods": BaselinePodsView(serving=2)}),
+            (6, STAY | {"baseline_replicas": 3}),
+            (7, {}),
+        ),
         [WARM, WATCH, WATCH, WATCH, WATCH],
     ),
-    "plain pods are not wanted while it warms up": (
+    "baseline pods are not wanted while it warms up": (
         make_state(WARM, control=RequestedBaselinePods(replicas=1, reason=ALWAYS, message="", at=0.0)),
         ((1, {}),),
         [WARM],
@@ -124,8 +134,8 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((1, ONE | RECENT | {"verdict": SLOWER, "in_row": 3}),),
         [RESPOND],
     ),
-    "plain was slower": (on_trial(make_trial(*(0.03,) * 5)), ((1, PLAIN | ONE),), [OUT]),
-    "plain was faster": (on_trial(make_trial(*(0.01,) * 5)), ((1, PLAIN | ONE),), [BACK]),
-    "the traffic became another": (on_trial(make_trial(*(0.03,) * 5, answers=120)), ((1, PLAIN | ONE),), [BACK]),
-    "nobody came while it was plain": (on_trial(make_trial(seen=15)), ((1, PLAIN | ONE),), [BACK]),
+    "the baseline was slower": (on_trial(make_trial(*(0.03,) * 5)), ((1, BASELINE | ONE),), [OUT]),
+    "the baseline was faster": (on_trial(make_trial(*(0.01,) * 5)), ((1, BASELINE | ONE),), [BACK]),
+    "the traffic became another": (on_trial(make_trial(*(0.03,) * 5, answers=120)), ((1, BASELINE | ONE),), [BACK]),
+    "nobody came while it served the baseline": (on_trial(make_trial(seen=15)), ((1, BASELINE | ONE),), [BACK]),
 }

@@ -16,7 +16,7 @@ Frames = tuple[tuple[float, Frame], ...]
 def facts_at(state: State, at: float, frame: Frame) -> Observation:
     """The facts of a turn about what the state asks for; what is measured at `at` was never counted before."""
     closed = at if frame.keys() & {"verdict", "token_times"} else 0.0
-    known: Frame = {"subject": state.subject, "speculating": not state.plain, "closed": closed}
+    known: Frame = {"subject": state.subject, "speculating": not state.serves_baseline, "closed": closed}
     return facts(**(known | frame))
 
 

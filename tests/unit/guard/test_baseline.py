@@ -6,28 +6,36 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import make_plain, pace, times
+from tests.unit.builders import make_baseline, pace, times
 
-from specdec_operator.guard.baseline import FEWEST_REQUESTS, MOST_LOADS, Baseline, Comparison, Plain, compare, learnt
+from specdec_operator.guard.baseline import (
+    FEWEST_REQUESTS,
+    MOST_LOADS,
+    Baseline,
+    BaselineSpeed,
+    Comparison,
+    compare,
+    learnt,
+)
 from specdec_operator.guard.statistics import student95
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, TokenTime, load_of
 
 
-def mean(plain: Plain) -> float:
+def mean(speed: BaselineSpeed) -> float:
     """Its time per output token, in seconds."""
-    assert plain.token_time.times.mean is not None
-    return plain.token_time.times.mean
+    assert speed.token_time.times.mean is not None
+    return speed.token_time.times.mean
 
 
 def test_a_first_window_is_the_baseline() -> None:
     """Its blocks as they were: mean, scatter, and what one pod generated."""
-    assert learnt((), {2: pace(0.01, 0.03)}) == (Plain(load=2, token_time=pace(0.01, 0.03)),)
+    assert learnt((), {2: pace(0.01, 0.03)}) == (BaselineSpeed(load=2, token_time=pace(0.01, 0.03)),)
 
 
 def test_loads_in_which_no_request_ended_teach_nothing() -> None:
     """There is a pace, and no time."""
     assert learnt((), {1: TokenTime(tokens=100.0, seconds=2.0)}) == ()
-    assert learnt((make_plain(),), {1: TokenTime(tokens=100.0, seconds=2.0)}) == (make_plain(),)
+    assert learnt((make_baseline(),), {1: TokenTime(tokens=100.0, seconds=2.0)}) == (make_baseline(),)
 
 
 def test_what_ran_at_an_unknown_load_teaches_nothing() -> None:
@@ -41,7 +49,7 @@ def test_what_ran_at_an_unknown_load_teaches_nothing() -> None:
 )
 def test_a_load_is_known_from_four_blocks_and_ten_requests(blocks: int, requests: float, known: bool) -> None:
     """Less is no more than a guess. requests: that ended in each block."""
-    assert make_plain(blocks=blocks, requests=requests).known is known
+    assert make_baseline(blocks=blocks, requests=requests).known is known
 
 
 def test_windows_add_up_while_there_is_room() -> None:
@@ -55,14 +63,14 @@ def test_loads_are_kept_apart_and_in_order() -> None:
     """A load that was not met this time stays as it was."""
     first = learnt((), {8: pace(0.08, 0.08), 1: pace(0.02, 0.02)})
     second = learnt(first, {4: pace(0.05, 0.05)})
-    assert [plain.load for plain in second] == [1, 4, 8]
+    assert [speed.load for speed in second] == [1, 4, 8]
     assert (second[0], second[2]) == first
 
 
 def test_old_blocks_fade_and_keep_their_mean() -> None:
     """As if there had been fewer of the same kind: mean and throughput stay, the scatter shrinks with their number."""
     old = pace(*(0.01, 0.03) * 32)
-    (kept,) = learnt((Plain(load=1, token_time=old),), {1: pace(*(0.02,) * 8)})
+    (kept,) = learnt((BaselineSpeed(load=1, token_time=old),), {1: pace(*(0.02,) * 8)})
     assert kept.token_time.times.blocks == 64
     assert kept.token_time.times.of == pytest.approx(640)
     assert mean(kept) == pytest.approx(0.02)
@@ -91,8 +99,8 @@ def test_what_is_remembered_is_bounded(windows: list[dict[int, int]]) -> None:
     for window in windows:
         baseline = learnt(baseline, {load: pace(*(0.02,) * blocks) for load, blocks in window.items()})
     assert len(baseline) <= MOST_LOADS
-    assert all(plain.token_time.times.blocks <= 64 for plain in baseline)
-    assert [plain.load for plain in baseline] == sorted({load for window in windows for load in window})
+    assert all(speed.token_time.times.blocks <= 64 for speed in baseline)
+    assert [speed.load for speed in baseline] == sorted({load for window in windows for load in window})
 
 
 @given(st.lists(st.floats(0.001, 1.0), min_size=1, max_size=20))
@@ -104,7 +112,7 @@ def test_a_mixture_is_between_its_parts(seconds: list[float]) -> None:
     assert min(seconds) * (1 - 1e-9) <= mean(baseline[0]) <= max(seconds) * (1 + 1e-9)
 
 
-PLAIN: Baseline = (make_plain(1), make_plain(8, *(0.04,) * 8))
+BASELINE: Baseline = (make_baseline(1), make_baseline(8, *(0.04,) * 8))
 
 
 def compared(baseline: Baseline, token_times: dict[int, TokenTime]) -> Comparison:
@@ -131,21 +139,21 @@ def test_the_speedup_is_baseline_time_over_time_at_the_same_loads(
     """Each load counts by the requests that ran at it with speculation: a busier day does
     not make the draft look slower.
     """
-    assert compared(PLAIN, token_times).speedup == pytest.approx(speedup)
+    assert compared(BASELINE, token_times).speedup == pytest.approx(speedup)
 
 
 @pytest.mark.parametrize(
     ("baseline", "token_times"),
     [
         ((), {1: pace(0.01, 0.01)}),
-        (PLAIN, {}),
-        (PLAIN, {2: pace(0.01, 0.01)}),
-        (PLAIN, {1: pace(0.01, 0.01, requests=4)}),
-        (PLAIN, {1: pace(0.01, 0.01), 2: pace(0.01, 0.01, requests=11)}),
-        ((make_plain(1, blocks=3),), {1: pace(0.01, 0.01)}),
-        (PLAIN, {1: TokenTime(tokens=100.0, seconds=2.0)}),
-        ((make_plain(1, *(0.0,) * 8),), {1: pace(0.01, 0.01)}),
-        (PLAIN, {1: pace(0.0, 0.0)}),
+        (BASELINE, {}),
+        (BASELINE, {2: pace(0.01, 0.01)}),
+        (BASELINE, {1: pace(0.01, 0.01, requests=4)}),
+        (BASELINE, {1: pace(0.01, 0.01), 2: pace(0.01, 0.01, requests=11)}),
+        ((make_baseline(1, blocks=3),), {1: pace(0.01, 0.01)}),
+        (BASELINE, {1: TokenTime(tokens=100.0, seconds=2.0)}),
+        ((make_baseline(1, *(0.0,) * 8),), {1: pace(0.01, 0.01)}),
+        (BASELINE, {1: pace(0.0, 0.0)}),
     ],
     ids=[
         "nothing known",
@@ -167,14 +175,14 @@ def test_different_loads_are_not_compared(baseline: Baseline, token_times: dict[
 @pytest.mark.parametrize(("requests", "share"), [(5, 2 / 3), (10, 0.5)])
 def test_half_of_the_requests_at_known_loads_are_enough(requests: float, share: float) -> None:
     """The others are left out on both sides."""
-    found = compared(PLAIN, {1: pace(0.01, 0.01), 2: pace(9.0, 9.0, requests=requests)})
+    found = compared(BASELINE, {1: pace(0.01, 0.01), 2: pace(9.0, 9.0, requests=requests)})
     assert (found.speedup, found.share) == (pytest.approx(2.0), pytest.approx(share))
-    assert (found.plain, found.seconds) == (pytest.approx(0.02), pytest.approx(0.01))
+    assert (found.baseline, found.seconds) == (pytest.approx(0.02), pytest.approx(0.01))
 
 
 def test_the_interval_is_that_of_both_errors() -> None:
     """By hand: the scatter of both sides' blocks, Welch's degrees of freedom, on the logarithm."""
-    found = compared((make_plain(1, *(0.019, 0.021) * 4),), {1: pace(0.009, 0.011, 0.009, 0.011)})
+    found = compared((make_baseline(1, *(0.019, 0.021) * 4),), {1: pace(0.009, 0.011, 0.009, 0.011)})
     ours, theirs = 0.1**2 / 3, 0.05**2 / 7
     degrees = (ours + theirs) ** 2 / (ours**2 / 3 + theirs**2 / 7)
     width = student95(degrees) * sqrt(ours + theirs)
@@ -185,23 +193,23 @@ def test_the_interval_is_that_of_both_errors() -> None:
 
 def test_blocks_at_different_loads_are_compared_with_their_own_mean() -> None:
     """A busy block does not add scatter to a quiet one. But each load costs a degree of freedom."""
-    found = compared(PLAIN, {1: pace(0.01, 0.01), 8: pace(0.02, 0.02)})
+    found = compared(BASELINE, {1: pace(0.01, 0.01), 8: pace(0.02, 0.02)})
     assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
-    unknown = compared(PLAIN, {1: pace(0.01, requests=20), 8: pace(0.02)})
+    unknown = compared(BASELINE, {1: pace(0.01, requests=20), 8: pace(0.02)})
     assert (unknown.low, unknown.high) == (pytest.approx(0.002), pytest.approx(2000))
 
 
 @pytest.mark.parametrize(("few", "many"), [((0.01,), (0.01, 0.01)), ((0.009, 0.011), (0.009, 0.011) * 4)])
 def test_less_evidence_has_a_wider_interval(few: tuple[float, ...], many: tuple[float, ...]) -> None:
     """One block may be anything."""
-    wide, narrow = compared(PLAIN, {1: pace(*few)}), compared(PLAIN, {1: pace(*many)})
+    wide, narrow = compared(BASELINE, {1: pace(*few)}), compared(BASELINE, {1: pace(*many)})
     assert wide.high / wide.low > narrow.high / narrow.low
 
 
 def test_a_baseline_that_varies_widens_the_interval_too() -> None:
     """Both sides are measured."""
     steady, varied = (
-        compared((make_plain(1, *each * 2),), {1: pace(0.01, 0.01)}) for each in ((0.02,) * 2, (0.0, 0.04))
+        compared((make_baseline(1, *each * 2),), {1: pace(0.01, 0.01)}) for each in ((0.02,) * 2, (0.0, 0.04))
     )
     assert (steady.low, steady.high) == (pytest.approx(2.0), pytest.approx(2.0))
     assert varied.low < 1.0
@@ -213,9 +221,9 @@ TIMES = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=6)
 
 @given(TIMES, TIMES, st.integers(10, 100))
 def test_the_interval_holds_the_speedup_whatever_the_numbers(
-    seconds: list[float], plain: list[float], requests: int
+    seconds: list[float], speed: list[float], requests: int
 ) -> None:
     """Finite, positive, in order: it is written to a status."""
-    found: Any = compare((make_plain(1, *plain * 4),), {1: pace(*seconds, requests=requests)})
+    found: Any = compare((make_baseline(1, *speed * 4),), {1: pace(*seconds, requests=requests)})
     assert 0 < found.low <= found.speedup * (1 + 1e-9)
     assert found.speedup <= found.high * (1 + 1e-9) < float("inf")

@@ -36,7 +36,7 @@ def score(*speedups: float, least: float = 1.0, **changes: Any) -> float:
 SLOW = (0.90, 0.91, 0.89, 0.90)
 
 
-def test_a_window_compares_the_two_arms_in_the_same_minutes() -> None:
+def test_a_window_compares_both_kinds_of_pods_in_the_same_minutes() -> None:
     """Time per output token, and the other costs of speculation, each with its error."""
     ours = make_evidence(
         token_times={4: pace(*(0.02,) * 8)},
@@ -60,12 +60,12 @@ def test_a_window_compares_the_two_arms_in_the_same_minutes() -> None:
     assert exp(seen[Measure.FIRST_TOKEN]) == pytest.approx(2.0)
     assert seen[Measure.HIT_RATE] == pytest.approx(0.25)
     assert Measure.QUEUE not in seen
-    assert (pair.plain, pair.seconds, pair.pods) == (pytest.approx(0.03), pytest.approx(0.02), (2, 1))
+    assert (pair.baseline, pair.seconds, pair.pods) == (pytest.approx(0.03), pytest.approx(0.02), (2, 1))
     assert pair.unlike == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("requests", [0.0, 1.0])
-def test_an_arm_with_too_few_requests_proves_nothing(requests: float) -> None:
+def test_pods_with_too_few_requests_prove_nothing(requests: float) -> None:
     """Nine requests are too few."""
     busy, idle = (make_evidence(token_times={1: pace(*(0.02,) * 8, requests=each)}) for each in (10, requests))
     assert pair_of({"a": busy}, {"b": idle}, at=0.0) is None
@@ -115,7 +115,7 @@ def test_a_sudden_fall_is_found_behind_a_long_good_time() -> None:
     ("weaker", "why"),
     [
         ({"error": 0.05}, "one window tells less"),
-        ({"unlike": (log(2), 0.0, 0.0)}, "the plain pod gets other traffic"),
+        ({"unlike": (log(2), 0.0, 0.0)}, "the baseline pod gets other traffic"),
         ({"unlike": (0.0, log(0.7), 0.0)}, "its prompts are shorter"),
         (
             {"by_pod": {"a": log(0.02), "b": log(0.03)}, "pods": (2, 1)},

@@ -1,7 +1,7 @@
 """Each check of one piece of evidence, on both sides of its boundary. The first check with a result decides."""
 
 import pytest
-from tests.unit.builders import Body, limits, make_evidence, make_plain, pace
+from tests.unit.builders import Body, limits, make_baseline, make_evidence, pace
 
 from specdec_operator.guard.baseline import compare
 from specdec_operator.guard.checks import WindowCase
@@ -78,7 +78,7 @@ def test_counters_that_contradict_each_other_prove_nothing(evidence: Body, reaso
     assert verdict({"generation_tokens": 4000} | evidence).reason is reason
 
 
-SPEED: Body = {"speedup": 1.0, "baseline": (make_plain(1),)}
+SPEED: Body = {"speedup": 1.0, "baseline": (make_baseline(1),)}
 SLOW, FAST = {1: pace(*(0.03,) * 4)}, {1: pace(*(0.01,) * 4)}
 
 
@@ -110,7 +110,7 @@ def test_the_speedup_is_judged_at_like_loads_beyond_chance(
 
 
 LIMIT: Body = {"time_per_output_token": 0.02}
-KNOWN: Body = LIMIT | {"baseline": (make_plain(1),)}
+KNOWN: Body = LIMIT | {"baseline": (make_baseline(1),)}
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,17 @@ KNOWN: Body = LIMIT | {"baseline": (make_plain(1),)}
         ({"token_times": {1: pace(0.03)}}, LIMIT, PASS, Reason.ACCEPTED),
         ({"token_times": {1: pace(*(0.03,) * 4, requests=2.5)}}, KNOWN, FAIL, Reason.TOO_SLOW),
         ({"token_times": {1: pace(*(0.03,) * 4, requests=2.4)}}, LIMIT, PASS, Reason.ACCEPTED),
-        ({"token_times": SLOW}, LIMIT | {"baseline": (make_plain(1, *(0.031,) * 8),)}, UNSURE, Reason.PLAIN_IS_SLOWER),
-        ({"token_times": SLOW}, LIMIT | {"baseline": (make_plain(1, *(0.029,) * 8),)}, FAIL, Reason.TOO_SLOW),
-        ({"token_times": SLOW}, LIMIT | {"baseline": (make_plain(4, *(0.029,) * 8),)}, UNSURE, Reason.NOT_MEASURED),
+        (
+            {"token_times": SLOW},
+            LIMIT | {"baseline": (make_baseline(1, *(0.031,) * 8),)},
+            UNSURE,
+            Reason.PLAIN_IS_SLOWER,
+        ),
+        ({"token_times": SLOW}, LIMIT | {"baseline": (make_baseline(1, *(0.029,) * 8),)}, FAIL, Reason.TOO_SLOW),
+        ({"token_times": SLOW}, LIMIT | {"baseline": (make_baseline(4, *(0.029,) * 8),)}, UNSURE, Reason.NOT_MEASURED),
     ],
 )
-def test_a_time_above_its_limit_fails_unless_plain_was_slower_still(
+def test_a_time_above_its_limit_fails_unless_the_baseline_was_slower_still(
     evidence: Body, thresholds: Body, outcome: Outcome, reason: Reason
 ) -> None:
     """Ten requests at least, and beyond chance; a rollback to something slower would mend nothing."""
@@ -169,7 +174,7 @@ def test_a_service_without_speculation_is_judged_by_its_speed_only(
 ) -> None:
     """It has no drafts, which is correct."""
     seen: Body = {"drafts": 0, "generation_tokens": 900, "speculative": False} | evidence
-    assert words(seen, thresholds | {"plain": True, "acceptance_rate": None}) == (outcome, reason)
+    assert words(seen, thresholds | {"of_baseline": True, "acceptance_rate": None}) == (outcome, reason)
 
 
 ONE = "over 10 s, 2000 drafted tokens, 1 pod"
@@ -204,8 +209,8 @@ MEASURED = "speedup 0.67 (95 % interval 0.67 to 0.67; 30.0 ms per output token, 
             SPEED,
             f"no baseline time per output token at this load: seen at 2 running requests, known at 1 {ONE}",
         ),
-        ({"token_times": FAST}, {"plain": True}, "baseline: 10.0 ms per output token over 10 s, 2100 tokens"),
-        ({}, {"plain": True}, "baseline: no request ended over 10 s, 2100 tokens"),
+        ({"token_times": FAST}, {"of_baseline": True}, "baseline: 10.0 ms per output token over 10 s, 2100 tokens"),
+        ({}, {"of_baseline": True}, "baseline: no request ended over 10 s, 2100 tokens"),
     ],
 )
 def test_a_verdict_has_the_numbers_that_it_is_based_on(evidence: Body, thresholds: Body, message: str) -> None:

@@ -75,8 +75,8 @@ def test_an_engine_without_a_load_metric_has_an_unknown_load() -> None:
 
 def test_a_page_without_the_families_is_not_a_page_with_zeros() -> None:
     """An engine that was started without speculation counts no drafts at all."""
-    plain = read_counters('vllm:generation_tokens_total{engine="0"} 22\n')
-    assert (plain.speculative, plain.generation_tokens, plain.started) == (False, 22, None)
+    baseline = read_counters('vllm:generation_tokens_total{engine="0"} 22\n')
+    assert (baseline.speculative, baseline.generation_tokens, baseline.started) == (False, 22, None)
     assert read_counters(IDLE).speculative
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
+from tests.unit.builders import counters, limits, make_baseline, make_evidence, pace
 
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import Judged, judge
@@ -152,7 +152,7 @@ def test_a_slow_pod_is_blamed_if_all_together_are_too_slow(
         window = window.with_readings(
             {pod: counters(100 * step, running=1.0, **ended[pod]) for pod in "ab"}, 2.0 * step
         )
-    found = judge(window, limits(speedup=1.0, baseline=(make_plain(1),)), 8).verdict
+    found = judge(window, limits(speedup=1.0, baseline=(make_baseline(1),)), 8).verdict
     assert (found.reason, found.pods) == (reason, blamed)
 
 
@@ -241,7 +241,7 @@ def slow(*seconds: float, row: FailingRun | None = None) -> Judged:
         total += 10 * each
         reading = counters(100 * step, running=1.0, requests=10.0 * step, token_seconds=total)
         window = window.with_readings({"p": reading}, 2.0 * step)
-    asked = limits(speedup=1.0, baseline=(make_plain(1),))
+    asked = limits(speedup=1.0, baseline=(make_baseline(1),))
     return judge(window, asked, 2.0 * len(seconds), row)
 
 

@@ -76,5 +76,5 @@ EVERYTHING: dict[str, Any] = {
 def test_a_service_without_speculation_is_compared_with_its_limit_only() -> None:
     """It has no draft to judge."""
     made = thresholds(Guard.model_validate(EVERYTHING), None, tokens=0)
-    assert (made.plain, made.time_per_output_token) == (True, 0.04)
+    assert (made.of_baseline, made.time_per_output_token) == (True, 0.04)
     assert (made.acceptance_rate, made.acceptance_length, made.speedup, made.always_drafts) == (None, None, None, False)

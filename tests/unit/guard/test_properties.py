@@ -39,7 +39,7 @@ class Engine:
     drafted: float = 0.0
     generated: float = 0.0
 
-    def work(self, drafts: int, accepted: int, plain: int, ended: int, seconds: float) -> None:
+    def work(self, drafts: int, accepted: int, baseline: int, ended: int, seconds: float) -> None:
         """Drafts with so many accepted tokens at most, tokens without a draft, requests that ended in such a pace."""
         now, taken = self.counted, min(accepted, K * drafts)
         self.counted = replace(
@@ -47,12 +47,12 @@ class Engine:
             drafts=now.drafts + drafts,
             draft_tokens=now.draft_tokens + K * drafts,
             accepted_tokens=now.accepted_tokens + taken,
-            generation_tokens=now.generation_tokens + drafts + taken + plain,
+            generation_tokens=now.generation_tokens + drafts + taken + baseline,
             requests=now.requests + ended,
             token_seconds=now.token_seconds + ended * seconds,
         )
         self.drafted += K * drafts
-        self.generated += drafts + taken + plain
+        self.generated += drafts + taken + baseline
 
     def restart(self, *, says: bool) -> None:
         """Counts from 0 again. `says`: whether its pages have its start time."""
@@ -190,11 +190,11 @@ def states(rounds: list[dict[str, Counters | None]]) -> list[State]:
     """Watches as plain and learns from it, then as speculation with every threshold; the state after each window."""
     asked = UserIntent(speculation="s1", service="m", speculating=True, measure=True)
     state, watched, now, out = replace(initial_state(asked, 0.0), revision="r1"), start(0.0, RHYTHM), 0.0, []
-    for plain in (True, False):
-        state = state if plain else replace(state, measuring=False, phase=Phase.WATCHING)
+    for baseline in (True, False):
+        state = state if baseline else replace(state, measuring=False, phase=Phase.WATCHING)
         for readings in rounds:
             now += RHYTHM.interval
-            least = replace(ALL, plain=plain, baseline=state.baseline)
+            least = replace(ALL, of_baseline=baseline, baseline=state.baseline)
             watched, judged = add(watched, readings, least, RHYTHM, now)
             if judged is not None:
                 state = advance(state, of_window(state, judged), now)
@@ -207,11 +207,11 @@ def of_window(state: State, judged: Judged) -> Observation:
     return Observation(
         subject=state.subject,
         policy=Policy(mode=GuardMode.ENFORCE, warmup=0.0, failure_limit=2, measure_first=True, baseline_limit=1e9),
-        speculating=not state.plain,
+        speculating=not state.serves_baseline,
         revision="r1",
         rollout=view(),
         closed=judged.verdict.at,
-        verdict=None if state.plain else judged.verdict,
+        verdict=None if state.serves_baseline else judged.verdict,
         token_times=judged.evidence.token_times,
     )
 

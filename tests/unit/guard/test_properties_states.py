@@ -93,7 +93,7 @@ def first(policy: Policy, last_good: tuple[KnownGood, ...]) -> State:
 
 def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Observation:
     """What a turn knows: about what the state asks to be served, as the loop's own facts are."""
-    speculating, closes = not state.plain, turn["closes"]
+    speculating, closes = not state.serves_baseline, turn["closes"]
     good = next((each for each in OTHERS if each.digest == turn["good"]), None)
     return Observation(
         subject=state.subject,

@@ -21,7 +21,7 @@ from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import Window, by_pod, pooled
 
 TRACES = pathlib.Path(__file__).parents[2] / "data" / "traces"
-PLAIN = "13-no-speculation"
+BASELINE = "13-no-speculation"
 PODS = ("pod-0", "pod-1", "pod-2")
 RULE = {
     "acceptanceRate": {"min": 0.3},
@@ -74,7 +74,7 @@ def played(name: str, *, window: str = "60s", speedup: float | None = None) -> P
     gate = {"speedup": {"min": speedup}} if speedup else {}
     guard = Guard.model_validate(RULE | {"window": window} | gate)
     method = Method.NGRAM if about(name)["method"] == Method.NGRAM else Method.DRAFT_MODEL
-    baseline = learn(rounds(PLAIN), guard) if speedup else ()
+    baseline = learn(rounds(BASELINE), guard) if speedup else ()
     return play(rounds(name), guard, METHODS[method], baseline)
 
 
@@ -146,7 +146,7 @@ def test_structured_output_is_seen_to_be_slower_and_why() -> None:
 
 @pytest.mark.parametrize("name", sorted(({*KEPT} - {*TRULY_SLOWER, "04-drift-then-code-long"}) | {"09-two-pods"}))
 def test_short_windows_with_a_speed_gate_take_no_good_draft_out(name: str) -> None:
-    """Windows of 15 s are noisy; speculation that is faster than plain stays all the same."""
+    """Windows of 15 s are noisy; speculation that is faster than the baseline stays all the same."""
     assert Action.ROLL_BACK not in {action for action, _, _ in actions(played(name, window="15s", speedup=0.95))}
 
 
@@ -174,15 +174,15 @@ def test_unlike_loads_are_not_compared() -> None:
 
 def test_the_baseline_is_learnt_as_the_recorder_measured_it() -> None:
     """13: its phases with one and with four clients, each within 5 % of the recorder's own means."""
-    baseline = learn(rounds(PLAIN), Guard.model_validate(RULE))
-    phases = [phase for phase in about(PLAIN)["phases"] if phase.get("server")]
-    for plain in baseline:
-        recorded = [each["server"]["pod-0"]["tpot_ms"] for each in phases if each["concurrency"] == plain.load]
-        assert (plain.token_time.times.mean or 0.0) * 1000 == pytest.approx(sum(recorded) / len(recorded), rel=0.05)
+    baseline = learn(rounds(BASELINE), Guard.model_validate(RULE))
+    phases = [phase for phase in about(BASELINE)["phases"] if phase.get("server")]
+    for speed in baseline:
+        recorded = [each["server"]["pod-0"]["tpot_ms"] for each in phases if each["concurrency"] == speed.load]
+        assert (speed.token_time.times.mean or 0.0) * 1000 == pytest.approx(sum(recorded) / len(recorded), rel=0.05)
     assert [each.load for each in baseline] == [1, 4]
 
 
-@pytest.mark.parametrize("name", sorted({*KEPT, *ROLLED_BACK} - {"08-restart", PLAIN}))
+@pytest.mark.parametrize("name", sorted({*KEPT, *ROLLED_BACK} - {"08-restart", BASELINE}))
 def test_the_counted_acceptance_is_the_servers_own(name: str) -> None:
     """First against last scrape, compared with what the recorder summed up over its phases (08 has two processes)."""
     phases = [phase["server"]["pod-0"] for phase in about(name)["phases"] if phase.get("server")]

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.builders import (
     BACK,
     PASSED,
-    make_plain,
+    make_baseline,
     make_rollback,
     make_state,
     pace,
@@ -62,8 +62,8 @@ def test_no_pod_of_an_autoscaler_is_replaced_by_a_baseline_pod() -> None:
 @pytest.mark.parametrize(("seconds", "grave"), [(0.023, False), (0.024, False), (0.027, True), (0.06, True)])
 def test_a_speed_far_below_the_baseline_is_grave(seconds: float, *, grave: bool) -> None:
     """The upper end of the interval of the speedup is below eight tenths of the required speedup."""
-    plain = {"baseline": (make_plain(1, *(0.02, 0.0202) * 4),), "speedup": 1.0}
-    found = verdict({"token_times": {1: pace(*(seconds, 1.01 * seconds) * 4)}}, plain)
+    baseline = {"baseline": (make_baseline(1, *(0.02, 0.0202) * 4),), "speedup": 1.0}
+    found = verdict({"token_times": {1: pace(*(seconds, 1.01 * seconds) * 4)}}, baseline)
     assert (found.reason, found.grave) == (SLOWER.reason, grave)
 
 
@@ -71,7 +71,7 @@ class TestBaseline:
     """Whenever the service runs without speculation its speed is learnt, once a window."""
 
     @pytest.mark.parametrize("phase", [Phase.MEASURING_BASELINE, Phase.ROLLED_BACK, Phase.SERVING])
-    def test_it_is_learnt_whatever_the_reason_for_running_plain(self, phase: Phase) -> None:
+    def test_it_is_learnt_whatever_the_reason_for_the_baseline(self, phase: Phase) -> None:
         """A window counts once, also when its turn comes again."""
         measure: Frame = {"measure_first": True, "baseline_limit": 1e6, "speculating": False}
         state = make_state(phase, measuring=phase is Phase.MEASURING_BASELINE)
@@ -85,9 +85,9 @@ class TestBaseline:
         (after,) = strip(state, (10, {"token_times": {1: pace(0.02, 0.02)}, "revision": "r2"}))
         assert (after.baseline, after.judged) == ((), 10)
 
-    def test_speculation_is_never_taken_for_plain(self) -> None:
+    def test_speculation_is_never_taken_for_the_baseline(self) -> None:
         """Its windows are judged, not learnt."""
         (after,) = strip(
-            make_state(baseline=(make_plain(),)), (10, {"verdict": PASSED, "token_times": {1: pace(9.0, 9.0)}})
+            make_state(baseline=(make_baseline(),)), (10, {"verdict": PASSED, "token_times": {1: pace(9.0, 9.0)}})
         )
-        assert after.baseline == (make_plain(),)
+        assert after.baseline == (make_baseline(),)

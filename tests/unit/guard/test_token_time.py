@@ -8,13 +8,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import counters, limits, make_evidence, make_plain, pace
+from tests.unit.builders import counters, limits, make_baseline, make_evidence, pace
 from tests.unit.guard.test_replay_traffic import TRACES
 
 from specdec_command.replay.play import Played, ReplayRound, learn, play, read_recording
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Method
-from specdec_operator.guard.baseline import Baseline, Plain, compare, learnt
+from specdec_operator.guard.baseline import Baseline, BaselineSpeed, compare, learnt
 from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.counters import SideCounters
 from specdec_operator.guard.judge import judge_case
@@ -114,7 +114,7 @@ def test_differences_in_traffic_are_shown_with_numbers(now: TokenTime, then: Tok
 
 def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
     """Prompts of four times the length take twice as long, which the draft does not cause."""
-    baseline = (Plain(load=1, token_time=traffic()),)
+    baseline = (BaselineSpeed(load=1, token_time=traffic()),)
     alike, longer = {1: traffic(took=0.04)}, {1: traffic(4000, took=0.04)}
     found = compare(baseline, alike)
     assert found is not None
@@ -133,7 +133,7 @@ def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
 
 def test_loads_of_like_traffic_are_compared_without_the_others() -> None:
     """Half of the requests are enough."""
-    baseline = (Plain(load=1, token_time=traffic()), Plain(load=8, token_time=traffic()))
+    baseline = (BaselineSpeed(load=1, token_time=traffic()), BaselineSpeed(load=8, token_time=traffic()))
     found = compare(baseline, {1: traffic(took=0.01), 8: traffic(4000, took=0.09)})
     assert found is not None
     assert (found.speedup, found.share) == (pytest.approx(2.0), 0.5)
@@ -141,9 +141,9 @@ def test_loads_of_like_traffic_are_compared_without_the_others() -> None:
 
 def test_a_baseline_with_other_traffic_is_learnt_again() -> None:
     """A mean of both kinds of traffic would be wrong for both."""
-    ((plain),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(4000, took=0.04)})
-    assert plain.token_time.times.mean == pytest.approx(0.04)
-    ((both),) = learnt((Plain(load=1, token_time=traffic()),), {1: traffic(1100, took=0.04)})
+    ((baseline),) = learnt((BaselineSpeed(load=1, token_time=traffic()),), {1: traffic(4000, took=0.04)})
+    assert baseline.token_time.times.mean == pytest.approx(0.04)
+    ((both),) = learnt((BaselineSpeed(load=1, token_time=traffic()),), {1: traffic(1100, took=0.04)})
     assert both.token_time.times.mean == pytest.approx(0.03)
     assert both.token_time.mix is not None
     assert both.token_time.mix.prompt_tokens / both.token_time.mix.answers == pytest.approx(1050)
@@ -162,8 +162,8 @@ def test_a_baseline_that_fades_keeps_its_kind_of_traffic() -> None:
 
 def test_an_old_baseline_learns_its_traffic() -> None:
     """Its own is not known, so that of the newest windows stands for it."""
-    ((plain),) = learnt((make_plain(1),), {1: traffic(1000)})
-    assert plain.token_time.mix == traffic(1000).mix
+    ((baseline),) = learnt((make_baseline(1),), {1: traffic(1000)})
+    assert baseline.token_time.mix == traffic(1000).mix
 
 
 @pytest.mark.parametrize(
@@ -192,27 +192,29 @@ def test_a_block_has_the_traffic_that_the_page_reports(
 
 
 @functools.cache
-def without_arm(name: str, *, told: bool) -> Played:
+def without_baseline_pods(name: str, *, told: bool) -> Played:
     """A recording without its baseline arm, and with the first 20 minutes of that arm as the baseline. `told`: whether
     the baseline has its mix of traffic.
     """
     about = yaml.safe_load(pathlib.Path(TRACES / f"{name}.yaml").read_text())
     guard, rounds = Guard.model_validate(about["guard"]), read_recording(TRACES / about["recording"])
-    plain = learn([ReplayRound(at=each.at, readings=each.arm(plain=True)) for each in rounds if each.at <= 1200], guard)
+    baseline = learn(
+        [ReplayRound(at=each.at, readings=each.readings_of(baseline=True)) for each in rounds if each.at <= 1200], guard
+    )
     if not told:
-        plain = tuple(replace(each, token_time=replace(each.token_time, mix=None)) for each in plain)
+        baseline = tuple(replace(each, token_time=replace(each.token_time, mix=None)) for each in baseline)
     return play(
-        tuple(ReplayRound(at=each.at, readings=each.arm(plain=False)) for each in rounds),
+        tuple(ReplayRound(at=each.at, readings=each.readings_of(baseline=False)) for each in rounds),
         guard,
         METHODS[Method(about["method"])],
-        plain,
+        baseline,
     )
 
 
 @pytest.mark.parametrize("name", ["20-arm-prompts-x4", "21-arm-output-quarter", "23-arm-singles-fall"])
 def test_speculation_is_compared_until_its_traffic_changes_and_not_from_then_on(name: str) -> None:
-    """Faster than plain all the time. Ten windows before the change, twenty after it."""
-    played = without_arm(name, told=True)
+    """Faster than the baseline all the time. Ten windows before the change, twenty after it."""
+    played = without_baseline_pods(name, told=True)
     assert [each.judged.verdict.reason for each in played.decisions] == [Reason.ACCEPTED] * 10 + [
         Reason.NOT_MEASURED
     ] * 20
@@ -221,4 +223,4 @@ def test_speculation_is_compared_until_its_traffic_changes_and_not_from_then_on(
 
 def test_a_baseline_that_does_not_know_its_traffic_is_compared_as_before() -> None:
     """Answers of a quarter of the length: a speculation that pays is taken out for them."""
-    assert without_arm("21-arm-output-quarter", told=False).serving == "plain"
+    assert without_baseline_pods("21-arm-output-quarter", told=False).serving == "plain"

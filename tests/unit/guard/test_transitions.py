@@ -20,9 +20,9 @@ from tests.unit.builders import (
     UNREAD,
     WARM,
     WATCH,
+    make_baseline,
     make_failure,
     make_good,
-    make_plain,
     make_reduction,
     make_rollback,
     make_state,
@@ -43,7 +43,7 @@ from specdec_operator.observe.obstacle import Obstacle
 OFF: Frame = {"mode": GuardMode.OFF}
 OBSERVE: Frame = {"mode": GuardMode.OBSERVE}
 HELD: Frame = {"held": True}
-PLAIN: Frame = {"speculating": False}
+BASELINE: Frame = {"speculating": False}
 OTHER: Frame = {"revision": "r2"}
 KILLED: Frame = {"pod_failures": tuple(make_failure(each) for each in "abc"), "pods": frozenset("abc")}
 COMING: Frame = OTHER | {"rollout": PROGRESSING}
@@ -57,13 +57,13 @@ MEASURE: Frame = {"measure_first": True, "baseline_limit": 100.0}
 BROKEN_POD = Verdict(
     outcome=Outcome.FAIL, reason=Reason.POD_SKEW, message="b fails", pods=("b",), together=Outcome.PASS
 )
-KNOWN = (make_plain(blocks=16),)
-OF_PLAIN = make_rollback()
+KNOWN = (make_baseline(blocks=16),)
+OF_BASELINE = make_rollback()
 OF_GOOD = make_rollback(good=make_good())
 LESS = make_reduction()
 
 FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
-    "plain pods are measured until their speed is known": (
+    "baseline pods are measured until their speed is known": (
         make_state(BASE, measuring=True, revision=None),
         (
             (5, MEASURE | COMING),
@@ -83,7 +83,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((50, MEASURE | OTHER), (153.9, MEASURE | OTHER), (154, MEASURE | OTHER)),
         [BASE, BASE, OUT],
     ),
-    "plain pods that are on their way are waited for": (
+    "baseline pods that are on their way are waited for": (
         make_state(BASE, measuring=True, revision=None),
         ((500, MEASURE | COMING),),
         [BASE],
@@ -95,25 +95,25 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((999, MEASURE | HELD), (1000, MEASURE)),
         [BASE, OUT],
     ),
-    "plain pods that are to be measured fail and heal": (
+    "baseline pods that are to be measured fail and heal": (
         make_state(BASE, measuring=True, revision=None),
         ((1, MEASURE | BROKEN), (2, MEASURE | BROKEN), (3, MEASURE | OTHER)),
         [STALLED, STALLED, BASE],
     ),
     "a rollout goes on": (make_state(OUT), ((5, COMING), (9, COMING)), [OUT, OUT]),
     "a rollout is done, warmed up and watched": (make_state(OUT), ((5, {}), (8, {}), (9, {})), [WARM, WARM, WATCH]),
-    "a plain rollout is done": (make_state(OUT), ((5, PLAIN),), [SERVE]),
+    "a baseline rollout is done": (make_state(OUT), ((5, BASELINE),), [SERVE]),
     "a rollout without a guard is done": (make_state(OUT), ((5, OFF),), [SERVE]),
     "Observe watches": (make_state(OUT), ((5, OBSERVE),), [WARM]),
     "a rollout with speculation fails": (make_state(OUT), ((5, BROKEN),), [RESPOND]),
-    "a plain rollout fails": (make_state(OUT), ((5, BROKEN | PLAIN),), [STALLED]),
+    "a baseline rollout fails": (make_state(OUT), ((5, BROKEN | BASELINE),), [STALLED]),
     "a rollout without a guard fails": (make_state(OUT), ((5, BROKEN | OFF),), [STALLED]),
     "a rollout fails under Observe and heals": (make_state(OUT), ((5, BROKEN | OBSERVE), (6, {})), [OUT, WARM]),
     "a rollout fails while held": (make_state(OUT), ((5, BROKEN | HELD), (6, BROKEN)), [OUT, RESPOND]),
     "KServe makes nothing": (make_state(OUT), ((5, NO_PODS), (6, NO_PODS)), [STALLED, STALLED]),
     "KServe makes nothing for a try": (
-        make_state(BACK, rollback=OF_PLAIN),
-        ((60, RETRY), (61, RETRY | NO_PODS), (62, RETRY | PLAIN)),
+        make_state(BACK, rollback=OF_BASELINE),
+        ((60, RETRY), (61, RETRY | NO_PODS), (62, RETRY | BASELINE)),
         [OUT, RESPOND, BACK],
     ),
     "KServe makes nothing under Observe": (make_state(OUT), ((5, NO_PODS | OBSERVE),), [STALLED]),
@@ -144,12 +144,12 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         [WATCH, OUT, OUT],
     ),
     "the way to plain": (
-        make_state(RESPOND, rollback=OF_PLAIN),
+        make_state(RESPOND, rollback=OF_BASELINE),
         ((1, COMING), (2, OTHER), (3, OTHER)),
         [RESPOND, BACK, BACK],
     ),
-    "plain fails as well": (make_state(RESPOND, rollback=OF_PLAIN), ((1, BROKEN),), [STALLED]),
-    "plain cannot be made": (make_state(RESPOND, rollback=OF_PLAIN), ((1, NO_PODS),), [STALLED]),
+    "the baseline fails as well": (make_state(RESPOND, rollback=OF_BASELINE), ((1, BROKEN),), [STALLED]),
+    "the baseline cannot be made": (make_state(RESPOND, rollback=OF_BASELINE), ((1, NO_PODS),), [STALLED]),
     "the way to fewer tokens": (
         make_state(RESPOND, reduced=LESS),
         ((1, COMING), (2, OTHER), (6, OTHER)),
@@ -172,31 +172,35 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     ),
     "fewer tokens do not come up while held": (make_state(RESPOND, reduced=LESS), ((1, BROKEN | HELD),), [OUT]),
     "rolled back, whatever becomes of its pods": (
-        make_state(BACK, rollback=OF_PLAIN),
+        make_state(BACK, rollback=OF_BASELINE),
         ((1, {}), (99, {"rollout": FAILED})),
         [BACK, BACK],
     ),
     "rolled back, and other pods are asked for": (
-        make_state(BACK, rollback=OF_PLAIN),
+        make_state(BACK, rollback=OF_BASELINE),
         ((1, COMING), (2, OTHER), (3, OTHER)),
         [BACK, BACK, BACK],
     ),
-    "rolled back, and the other pods fail": (make_state(BACK, rollback=OF_PLAIN), ((1, BROKEN),), [STALLED]),
-    "rolled back, and the other pods cannot be made": (make_state(BACK, rollback=OF_PLAIN), ((1, NO_PODS),), [STALLED]),
-    "speculation is tried again": (make_state(BACK, rollback=OF_PLAIN), ((59.9, RETRY), (60, RETRY)), [BACK, OUT]),
+    "rolled back, and the other pods fail": (make_state(BACK, rollback=OF_BASELINE), ((1, BROKEN),), [STALLED]),
+    "rolled back, and the other pods cannot be made": (
+        make_state(BACK, rollback=OF_BASELINE),
+        ((1, NO_PODS),),
+        [STALLED],
+    ),
+    "speculation is tried again": (make_state(BACK, rollback=OF_BASELINE), ((59.9, RETRY), (60, RETRY)), [BACK, OUT]),
     "pods come up after a stall": (
         make_state(STALLED),
-        ((1, PLAIN | {"rollout": FAILED}), (2, PLAIN), (3, PLAIN)),
+        ((1, BASELINE | {"rollout": FAILED}), (2, BASELINE), (3, BASELINE)),
         [STALLED, SERVE, SERVE],
     ),
-    "a user acts on a stall": (make_state(STALLED, since=10.0, wanted_since=30.0), ((30, PLAIN | COMING),), [OUT]),
+    "a user acts on a stall": (make_state(STALLED, since=10.0, wanted_since=30.0), ((30, BASELINE | COMING),), [OUT]),
     "a user acts on a stalled rollback": (
-        make_state(STALLED, since=10.0, wanted_since=30.0, rollback=OF_PLAIN),
+        make_state(STALLED, since=10.0, wanted_since=30.0, rollback=OF_BASELINE),
         ((30, COMING),),
         [RESPOND],
     ),
-    "unwatched": (make_state(SERVE), ((1, PLAIN), (2, OFF), (3, {"rollout": FAILED} | OFF)), [SERVE, SERVE, SERVE]),
-    "other pods while unwatched": (make_state(SERVE), ((1, PLAIN | COMING),), [OUT]),
+    "unwatched": (make_state(SERVE), ((1, BASELINE), (2, OFF), (3, {"rollout": FAILED} | OFF)), [SERVE, SERVE, SERVE]),
+    "other pods while unwatched": (make_state(SERVE), ((1, BASELINE | COMING),), [OUT]),
     "the guard is switched on": (make_state(SERVE), ((1, {}), (5, {})), [WARM, WATCH]),
     "Observe is switched on": (make_state(SERVE), ((1, OBSERVE),), [WARM]),
     "starts run out of memory": (make_state(OUT), ((1, DRY), (2, DRY), (3, DRY)), [RESPOND, RESPOND, RESPOND]),
@@ -228,10 +232,10 @@ def test_every_phase_has_its_rules_and_every_rule_its_docstrings() -> None:
 @pytest.mark.parametrize("phase", Phase)
 def test_a_turn_without_news_returns_the_same_state(phase: Phase) -> None:
     """So nothing is written: for moving phases the rollout goes on, for the others it is done."""
-    plain = phase in (BASE, RESPOND, BACK, SERVE)
-    state = make_state(phase, measuring=phase is BASE, rollback=OF_PLAIN if phase in (RESPOND, BACK) else None)
+    baseline = phase in (BASE, RESPOND, BACK, SERVE)
+    state = make_state(phase, measuring=phase is BASE, rollback=OF_BASELINE if phase in (RESPOND, BACK) else None)
     news: Frame = NO_PODS if phase is STALLED else COMING if phase in (OUT, RESPOND) else {}
-    frame = {"speculating": not plain} | (MEASURE if phase is BASE else {}) | news
+    frame = {"speculating": not baseline} | (MEASURE if phase is BASE else {}) | news
     assert advance(state, facts_at(state, 1, frame), 1) == state
 
 
@@ -253,7 +257,7 @@ def test_the_deadline_counts_from_when_a_revision_was_first_wanted() -> None:
 
 def test_a_finished_rollout_is_remembered_by_its_revision() -> None:
     """A later reconcile compares it with the spec's revision and sees whether the spec needs other pods."""
-    for phase, rollback in ((OUT, None), (RESPOND, OF_PLAIN), (BACK, OF_PLAIN)):
+    for phase, rollback in ((OUT, None), (RESPOND, OF_BASELINE), (BACK, OF_BASELINE)):
         assert strip(make_state(phase, rollback=rollback), (1, OTHER))[0].revision == "r2"
 
 
@@ -295,7 +299,7 @@ def test_room_that_there_is_not_is_noted_once_and_gives_the_rollout_its_time_aga
 )
 def test_old_pods_give_way_to_new_ones(phase: Phase, at: float, frame: Frame, gives_way: bool) -> None:
     """For a change if the user sets it. For a rollback after 5 s, unless it would only end the service."""
-    rollback = OF_PLAIN if phase is RESPOND else None
+    rollback = OF_BASELINE if phase is RESPOND else None
     (after,) = strip(make_state(phase, wanted="r2", wanted_since=1.0, rollback=rollback), (at, frame))
     assert (after.replacing == "r2") is gives_way
 
@@ -316,7 +320,7 @@ def failing(*pods: str, ends: int = 1, at: float = 1.0, **changes: Any) -> Frame
     return {"pod_failures": seen, "pods": frozenset(pods)} | changes
 
 
-def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_plain() -> None:
+def test_a_service_whose_engine_is_killed_again_and_again_goes_back_to_the_baseline() -> None:
     """After three kills, in whatever windows. The message has the numbers."""
     frames = [(at, failing("a", ends=ends, at=at)) for ends, at in enumerate((10, 300, 900), start=1)]
     first, second, third = strip(make_state(WATCH, judged=5000.0), *frames)

@@ -14,7 +14,7 @@ DAY = 24 * 3600.0
 
 
 @pytest.mark.parametrize(
-    ("plain", "outcome"),
+    ("baseline", "outcome"),
     [
         ((0.03,) * 4, TrialOutcome.OPEN),
         ((0.03,) * 5, TrialOutcome.NOT_SLOWER),
@@ -26,18 +26,18 @@ DAY = 24 * 3600.0
     ],
     ids=[
         "too early",
-        "plain is slower",
+        "the baseline is slower",
         "as fast",
         "by chance",
-        "plain is faster",
+        "the baseline is faster",
         "it scatters",
         "the last five count",
     ],
 )
-def test_five_windows_without_speculation_settle_it(plain: tuple[float, ...], outcome: TrialOutcome) -> None:
+def test_five_windows_without_speculation_settle_it(baseline: tuple[float, ...], outcome: TrialOutcome) -> None:
     """Speculation took 0.02 s per output token."""
     trial = make_trial()
-    for each in plain:
+    for each in baseline:
         trial = trial.plus(make_traffic(each))
     assert outcome_of(trial) is outcome
     assert len(trial.plain) <= MOST_TRAFFIC
@@ -75,8 +75,8 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
 )
 def test_traffic_that_became_another_settles_nothing(requests: float, token_time: float, words: str) -> None:
     """By half as much or more, per second and at once. Clients that wait for answers send more to the faster engine."""
-    plain = (make_traffic(token_time, answers=requests, requests=requests),) * 5
-    trial = replace(make_trial(), plain=plain, seen=5)
+    baseline = (make_traffic(token_time, answers=requests, requests=requests),) * 5
+    trial = replace(make_trial(), plain=baseline, seen=5)
     assert differs(trial) == words
     assert (outcome_of(trial) is TrialOutcome.UNLIKE) is bool(words)
 
@@ -86,10 +86,10 @@ def test_five_clients_that_wait_for_answers_are_the_same_traffic_at_twice_the_sp
     speculating = Traffic(
         seconds=8, requests=328, token_seconds=17.3, tokens=3600, answers=328, first_token_seconds=0.06 * 328
     )
-    plain = Traffic(
+    baseline = Traffic(
         seconds=8, requests=676, token_seconds=26.5, tokens=7440, answers=676, first_token_seconds=0.016 * 676
     )
-    trial = Trial(speculating=(speculating,) * 3, plain=(plain,) * 5, least=0.3, seen=5)
+    trial = Trial(speculating=(speculating,) * 3, plain=(baseline,) * 5, least=0.3, seen=5)
     assert outcome_of(trial) is TrialOutcome.NOT_SLOWER
 
 
@@ -132,7 +132,7 @@ def test_within_the_day_what_is_far_slower_goes_at_once() -> None:
     assert gone.rollback is not None
 
 
-def test_speculation_that_finds_no_room_to_come_back_leaves_plain_as_it_is() -> None:
+def test_speculation_that_finds_no_room_to_come_back_leaves_the_baseline_as_it_is() -> None:
     """Plain has served on; the service is not stalled."""
     (restored,) = strip(on_trial(make_trial(*(0.03,) * 5)), (1000, ONE | {"speculating": False}))
     full = {"rollout": BLOCKED} | ONE

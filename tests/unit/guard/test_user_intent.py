@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.builders import make_dry_run, make_good, make_plain, make_reduction, make_rollback, make_state
+from tests.unit.builders import make_baseline, make_dry_run, make_good, make_reduction, make_rollback, make_state
 
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.user_intent import BY_REQUEST, UserIntent, follow_user, initial_state
@@ -24,7 +24,7 @@ ROLLED_BACK = make_state(
     wanted_since=50.0,
     judged=40.0,
     last_good=(make_good(),),
-    baseline=(make_plain(),),
+    baseline=(make_baseline(),),
 )
 
 
@@ -45,7 +45,7 @@ def afresh(**changes: Any) -> State:
         "rollbacks": 2,
         "judged": 40.0,
         "last_good": (make_good(),),
-        "baseline": (make_plain(),),
+        "baseline": (make_baseline(),),
         "handled_retry": "1",
         "handled_rollback": "a",
     }
@@ -113,15 +113,15 @@ def test_annotations_that_were_there_from_the_start_ask_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("measure", "phase"), [(True, Phase.MEASURING_BASELINE), (False, Phase.ROLLING_OUT)])
-def test_a_service_whose_speed_is_asked_about_begins_plain(measure: bool, phase: Phase) -> None:
+def test_a_service_whose_speed_is_asked_about_begins_with_the_baseline(measure: bool, phase: Phase) -> None:
     """So that there is something to compare with."""
     state = initial_state(asked(measure=measure), 7)
-    assert (state.phase, state.since, state.measuring, state.plain) == (phase, 7, measure, measure)
+    assert (state.phase, state.since, state.measuring, state.serves_baseline) == (phase, 7, measure, measure)
 
 
 @pytest.mark.parametrize(
     ("baseline", "measuring"),
-    [((), True), ((make_plain(),), False), ((make_plain(blocks=1), make_plain(2, requests=1)), True)],
+    [((), True), ((make_baseline(),), False), ((make_baseline(blocks=1), make_baseline(2, requests=1)), True)],
 )
 def test_another_speculation_is_measured_first_unless_the_speed_is_known(baseline: Any, measuring: bool) -> None:
     """The speed of baseline pods belongs to the service, not to its draft."""
@@ -157,7 +157,7 @@ def test_a_state_of_an_earlier_release_keeps_what_it_knows() -> None:
 def test_a_requested_rollback_serves_without_speculation(state: State) -> None:
     """In any phase and with any speculation. The message is the annotation's value."""
     after = follow_user(replace(state, service="e1"), asked(retry=None, rollback="b"), 99)
-    assert (after.phase, after.since, after.plain, after.subject) == (Phase.RESPONDING, 99, True, "plain")
+    assert (after.phase, after.since, after.serves_baseline, after.subject) == (Phase.RESPONDING, 99, True, "plain")
     assert (after.failures, after.blamed, after.measuring, after.reduced) == (0, (), False, None)
     assert after.rollback == make_rollback(BY_REQUEST, 99, "requested by annotation specdec.io/rollback=b")
     assert (after.rollbacks, after.handled_rollback) == (1, "b")
@@ -165,7 +165,7 @@ def test_a_requested_rollback_serves_without_speculation(state: State) -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.ROLLED_BACK, Phase.RESPONDING, Phase.STALLED])
-def test_a_rollback_of_what_is_plain_already_makes_it_the_users_will(phase: Phase) -> None:
+def test_a_rollback_of_a_baseline_makes_it_the_users_will(phase: Phase) -> None:
     """No pod is touched and no rollback is counted; but it is not tried again by itself."""
     state = replace(ROLLED_BACK, phase=phase)
     after = follow_user(state, asked(rollback="b"), 99)
@@ -180,7 +180,7 @@ def test_a_rollback_of_a_service_without_speculation_is_noted() -> None:
     assert after == replace(state, handled_rollback="b")
 
 
-WATCHED = make_state(service="e1", handled_retry="1", handled_rollback="a", baseline=(make_plain(),), attempted=True)
+WATCHED = make_state(service="e1", handled_retry="1", handled_rollback="a", baseline=(make_baseline(),), attempted=True)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_fewer_tokens_have_to_be_faster_by_more_than_chance_explains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("speedup", "plain", "now", "passing"),
+    ("speedup", "baseline", "now", "passing"),
     [
         # 1.3 times as fast as plain, which takes 52 ms and misses it by more
         (exactly(1.3), 0.052, 0.04, [True, True, True, True]),
@@ -194,14 +194,14 @@ def test_fewer_tokens_have_to_be_faster_by_more_than_chance_explains() -> None:
         # missed already, and the baseline is unknown: that does not count against speculation
         (None, 0.0, 0.045, [True, True, True, True]),
     ],
-    ids=["faster than plain", "slower than plain", "plain unknown", "missed already"],
+    ids=["faster than the baseline", "slower than the baseline", "baseline unknown", "missed already"],
 )
 def test_fewer_tokens_have_to_keep_the_slo(
-    speedup: Comparison | None, plain: float, now: float, passing: list[bool | None]
+    speedup: Comparison | None, baseline: float, now: float, passing: list[bool | None]
 ) -> None:
     """The time per output token is that of the baseline, by the estimate of the speedup."""
     seen = replace(falling(0.8, 0.5, 0.2, 0.1), token_times={1: pace(now, now)})
-    against = speedup and replace(speedup, plain=plain)
+    against = speedup and replace(speedup, baseline=baseline)
     rows = fewer_tokens(seen, limits(acceptance_rate=None, time_per_output_token=0.035), against)
     assert [row.passes for row in rows] == passing
 

@@ -38,7 +38,7 @@ def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str,
     engine = engine_of({"containers": [container(*args)]})
     assert engine is not None
     assert (engine.method, engine.tokens, engine.asks) == (method, tokens, args[0] != "-lc")
-    assert not engine_of({"containers": [container(*engine.plain)]}).asks  # type: ignore[union-attr]
+    assert not engine_of({"containers": [container(*engine.baseline)]}).asks  # type: ignore[union-attr]
 
 
 def test_a_shell_in_the_command_makes_the_args_a_script() -> None:
@@ -52,7 +52,7 @@ def test_what_asks_for_none_asks_for_none() -> None:
     """Flags of like names, and values that look like flags."""
     engine = engine_of({"containers": [container("--model=/m", "--served-model-name", "spec")]})
     assert engine is not None
-    assert (engine.asks, engine.speculation, engine.plain) == (False, None, engine.words)
+    assert (engine.asks, engine.speculation, engine.baseline) == (False, None, engine.words)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_what_asks_for_speculation_keeps_values_that_other_flags_have_too() -> N
     found = engine_of({"containers": [{"name": "kserve-container", "args": args}]})
     assert found is not None
     assert found.speculative == ("--spec-method", "ngram", "--spec-tokens", "4")
-    assert found.plain == ("--max-num-seqs", "4")
+    assert found.baseline == ("--max-num-seqs", "4")

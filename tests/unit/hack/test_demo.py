@@ -183,10 +183,10 @@ def test_counters_of_all_engines_on_a_page_are_added_up() -> None:
 
 def test_the_samples_differ_in_speculation_alone() -> None:
     """Else the demo would compare two things at once."""
-    plain, speculative = story.sample(story.PLAIN), story.sample(story.SPECULATIVE)
+    baseline, speculative = story.sample(story.BASELINE), story.sample(story.SPECULATIVE)
     assert speculative["spec"].pop("speculation")["tokens"] == 4
-    assert plain == speculative
-    assert plain["metadata"] == {"namespace": story.NAMESPACE, "name": "tiny"}
+    assert baseline == speculative
+    assert baseline["metadata"] == {"namespace": story.NAMESPACE, "name": "tiny"}
 
 
 def test_the_samples_run_on_a_processor_with_windows_of_seconds(run: KServeRun) -> None:

@@ -29,10 +29,10 @@ def repeat(
 
 
 def repeats(
-    speculating: tuple[float, ...], plain: tuple[float, ...], concurrency: int = 1, **more: Any
+    speculating: tuple[float, ...], baseline: tuple[float, ...], concurrency: int = 1, **more: Any
 ) -> tuple[Repeat, ...]:
-    seconds = {Side.SPECULATING: speculating, Side.PLAIN: plain}
-    turns = interleaved((concurrency,), len(plain))
+    seconds = {Side.SPECULATING: speculating, Side.BASELINE: baseline}
+    turns = interleaved((concurrency,), len(baseline))
     return tuple(repeat(turn, seconds[turn.side][turn.repeat - 1], **more) for turn in turns)
 
 

@@ -7,11 +7,11 @@ from specdec_command.measure.benchmark import BenchmarkRound, Side
 from specdec_command.measure.compare import Drafting, Repeat, drafting, levels, total
 from specdec_operator.guard.counters import Counters
 
-PLAIN = BenchmarkRound(concurrency=1, repeat=1, side=Side.PLAIN)
+BASELINE = BenchmarkRound(concurrency=1, repeat=1, side=Side.BASELINE)
 
 
 def test_a_repeat_has_the_medians_of_its_answers() -> None:
-    found = repeat(PLAIN, 2.0)
+    found = repeat(BASELINE, 2.0)
     assert found.first_token == pytest.approx(0.2)
     assert found.per_token == pytest.approx(0.2)
     assert (found.tokens, found.tokens_per_second) == (22, 11)
@@ -55,7 +55,7 @@ def test_answers_are_compared_pair_by_pair() -> None:
     """Same text or not. The baseline is also compared with its own next repeat, which shows the effect of rounding."""
     taken: list[Repeat] = []
     for each in repeats((1.0,) * 3, (1.0,) * 3):
-        text = "other" if (each.turn.side, each.turn.repeat) == (Side.PLAIN, 3) else "ok"
+        text = "other" if (each.turn.side, each.turn.repeat) == (Side.BASELINE, 3) else "ok"
         taken.append(repeat(each.turn, text=text))
     (level,) = levels(taken)
     assert (level.equal.same, level.equal.of) == (4, 6)

@@ -5,27 +5,27 @@ from tests.unit.measure.standin import service
 
 from specdec_command.measure.context import context, differences, environment, node_of, running
 
-PLAIN = ["python3", "-m", "vllm", "--model=/m", "--enforce-eager"]
+BASELINE = ["python3", "-m", "vllm", "--model=/m", "--enforce-eager"]
 
 
 @pytest.mark.parametrize(
     ("speculating", "said"),
     [
-        ([*PLAIN, "--speculative-config={}"], ()),
-        ([*PLAIN, "--speculative-config", "{}"], ()),
+        ([*BASELINE, "--speculative-config={}"], ()),
+        ([*BASELINE, "--speculative-config", "{}"], ()),
         (["python3", "-m", "vllm", "--enforce-eager", "--model=/m"], ()),
         (
-            [*PLAIN, "--gpu-memory-utilization=0.88"],
+            [*BASELINE, "--gpu-memory-utilization=0.88"],
             ("--gpu-memory-utilization: 0.88 with speculation, not set without",),
         ),
-        (PLAIN[:-1], ("--enforce-eager: not set with speculation, set without",)),
+        (BASELINE[:-1], ("--enforce-eager: not set with speculation, set without",)),
         (["python3", "-m", "vllm", "--model=/n", "--enforce-eager"], ("--model: /n with speculation, /m without",)),
-        ([*PLAIN, "--model=/n"], ("--model: /m /n with speculation, /m without",)),
+        ([*BASELINE, "--model=/n"], ("--model: /m /n with speculation, /m without",)),
     ],
 )
 def test_commands_are_compared_flag_by_flag(speculating: list[str], said: tuple[str, ...]) -> None:
     """The measurement is about the flag of speculation. Every other difference has to be shown."""
-    assert differences(speculating, PLAIN) == said
+    assert differences(speculating, BASELINE) == said
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "OPENAI_API_KEY", "DB_PASSWORD", "KEY"])

@@ -75,7 +75,7 @@ async def test_both_sides_are_asked_the_same_in_the_same_order(tmp_path: Path) -
         False,
     )
     order = [each.turn.side for each in found.repeats]
-    assert order == [Side.SPECULATING, Side.PLAIN, Side.PLAIN, Side.SPECULATING]
+    assert order == [Side.SPECULATING, Side.BASELINE, Side.BASELINE, Side.SPECULATING]
     assert ([*world.services], world.annotated) == (["llama"], []), "the twin is gone, and the service untouched"
 
 
@@ -127,13 +127,13 @@ async def test_a_twin_without_room_ends_with_the_way_out(tmp_path: Path) -> None
     assert [*world.services] == ["llama"]
 
 
-async def test_in_place_speculates_first_then_serves_plain_and_is_put_back(tmp_path: Path) -> None:
+async def test_in_place_speculates_first_then_serves_the_baseline_and_is_put_back(tmp_path: Path) -> None:
     """Speculating repeats, a rollback by annotation, plain repeats, a retry with the same nonce."""
     world = StandIn(services={"llama": service()})
     async with world.running():
         found = await measured(world, tmp_path, job(in_place=True))
     assert {name for name, _ in world.requests} == {"llama"}
-    assert [each.turn.side for each in found.repeats] == [Side.SPECULATING] * 2 + [Side.PLAIN] * 2
+    assert [each.turn.side for each in found.repeats] == [Side.SPECULATING] * 2 + [Side.BASELINE] * 2
     assert found.levels[0].plain.acceptance is None
     (first, nonce), (second, again) = (next(iter(each.items())) for each in world.annotated)
     assert (first, second) == (ROLLBACK_ANNOTATION, RETRY_ANNOTATION)

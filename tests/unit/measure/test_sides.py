@@ -10,7 +10,7 @@ def test_the_sides_take_turns_at_being_first() -> None:
     turns = interleaved((1,), 4)
     assert "".join(each.side.value[0] for each in turns) == "spps" * 2
     places = {side: sum(index for index, each in enumerate(turns) if each.side is side) for side in Side}
-    assert places[Side.SPECULATING] == places[Side.PLAIN]
+    assert places[Side.SPECULATING] == places[Side.BASELINE]
 
 
 @pytest.mark.parametrize("repeats", [1, 5, 6])

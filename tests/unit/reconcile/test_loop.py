@@ -2,7 +2,7 @@
 
 import pytest
 from tests.unit.builders import DRAFT
-from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back, watching
+from tests.unit.stage import Stage, baseline, busy, is_speculative, rolled_back, watching
 
 from specdec_operator.names import RETRY_ANNOTATION
 
@@ -64,7 +64,7 @@ async def test_the_pods_are_read_each_interval_while_they_are_watched_and_after_
     await stage.until("Responding")
     asked = len(stage.asked)
     await stage.run(20)
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     await stage.run(3)
     assert len(stage.asked) == asked
@@ -91,7 +91,7 @@ async def test_a_retry_is_granted_once() -> None:
     assert is_speculative(stage.cluster.child)
     stage.roll_out(busy(acceptance=0.0))
     await stage.until("Responding")
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     await stage.run(60)
     assert stage.cluster.status["guard"]["rollbacks"] == 2

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back, watching
+from tests.unit.stage import Stage, baseline, busy, is_speculative, rolled_back, watching
 
 from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 
@@ -73,7 +73,7 @@ async def test_a_rollback_that_is_asked_for_is_done_at_once(guard: dict[str, Any
     stage.sis |= asking(rollback="7")
     await stage.turn()
     assert stage.cluster.calls[-2:] == [("status", "Responding"), ("apply", "plain")]
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     await stage.run(60)
     status = stage.cluster.status["guard"]
@@ -86,7 +86,7 @@ async def test_a_rollback_that_was_asked_for_is_ended_by_the_user_only() -> None
     stage, _ = await watching(**AGAIN)
     stage.sis = AGAIN | asking(rollback="7")
     await stage.until("Responding")
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     await stage.run(300)
     assert stage.phases[-1] == "RolledBack"
@@ -100,7 +100,7 @@ async def failed_again(stage: Stage) -> None:
     """The speculation that is tried once more is as bad as before."""
     stage.roll_out(busy(acceptance=0.0))
     await stage.until("Responding")
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.stage import Stage, busy, is_speculative, plain, rolled_back
+from tests.unit.stage import Stage, baseline, busy, is_speculative, rolled_back
 
 WINDOW, WARMUP = 10.0, 4.0
 """The guard of tests.unit.builders."""
@@ -15,19 +15,19 @@ async def measured(**sis: Any) -> Stage:
     stage = Stage(**(FASTER | sis))
     await stage.until("MeasuringBaseline")
     assert stage.flags() == {}
-    stage.roll_out(plain(token_time=0.02))
+    stage.roll_out(baseline(token_time=0.02))
     await stage.until("RollingOut", WARMUP + 5 * WINDOW)
     assert stage.flags()["num_speculative_tokens"] == 4
     return stage
 
 
-async def test_a_service_is_measured_plain_before_it_speculates() -> None:
+async def test_the_baseline_is_measured_before_a_service_speculates() -> None:
     """As short as it can be: a load is known from a window's worth of blocks."""
     stage = await measured()
     assert stage.phases == ["MeasuringBaseline", "RollingOut"]
-    (plain_speed,) = stage.cluster.status["guard"]["baseline"]
-    assert (plain_speed["load"], plain_speed["timePerOutputTokenMs"]) == (1, 20.0)
-    assert plain_speed["tokensPerSecond"] == pytest.approx(400)
+    (baseline_speed,) = stage.cluster.status["guard"]["baseline"]
+    assert (baseline_speed["load"], baseline_speed["timePerOutputTokenMs"]) == (1, 20.0)
+    assert baseline_speed["tokensPerSecond"] == pytest.approx(400)
     assert [event.reason for event in stage.events] == ["MeasuringBaseline", "RollingOut"]
 
 
@@ -54,19 +54,19 @@ async def test_without_traffic_the_measurement_ends_after_ten_windows() -> None:
     """Then speculation is served, and the status shows that there is no comparison."""
     stage = Stage(**FASTER)
     await stage.turn()
-    stage.roll_out(plain(tokens_per_second=0.0))
+    stage.roll_out(baseline(tokens_per_second=0.0))
     took = await stage.until("RollingOut", 200)
     assert took == pytest.approx(WARMUP + 10 * WINDOW, abs=5)
     assert is_speculative(stage.cluster.child)
     assert "baseline" not in stage.cluster.status["guard"]
 
 
-async def test_a_rolled_back_service_learns_how_fast_plain_is() -> None:
+async def test_a_rolled_back_service_learns_how_fast_the_baseline_is() -> None:
     """So that a retry can be compared, though nothing was measured first."""
     stage = await rolled_back()
     await stage.run(WARMUP + 2 * WINDOW)
-    (plain_speed,) = stage.cluster.status["guard"]["baseline"]
-    assert plain_speed["timePerOutputTokenMs"] == 20.0
+    (baseline_speed,) = stage.cluster.status["guard"]["baseline"]
+    assert baseline_speed["timePerOutputTokenMs"] == 20.0
     assert stage.cluster.status["performance"]["timePerOutputTokenMs"] == 20.0
     assert stage.cluster.status["guard"]["reason"] == "AcceptanceRateLow", "the verdict on the draft stays"
 
@@ -75,7 +75,7 @@ async def test_a_service_without_speculation_learns_its_baseline_on_request() ->
     """Measured before the user chooses a draft."""
     stage = Stage(speculation=None, guard={"baseline": "MeasureFirst"})
     await stage.turn()
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("Serving")
     await stage.run(WARMUP + 3 * WINDOW)
     assert stage.cluster.status["guard"]["baseline"][0]["timePerOutputTokenMs"] == 20.0

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.unit.reconcile.test_loop_baseline import WARMUP, WINDOW, measured
-from tests.unit.stage import Stage, busy, is_speculative, plain
+from tests.unit.stage import Stage, baseline, busy, is_speculative
 
 
 async def in_doubt(token_time: float, running: int = 8) -> Stage:
@@ -19,7 +19,7 @@ async def in_doubt(token_time: float, running: int = 8) -> Stage:
 async def test_a_draft_that_piles_requests_up_stays_out() -> None:
     """Plain takes 20 ms on the same traffic, and speculation took 60."""
     stage = await in_doubt(0.06)
-    stage.roll_out(plain(token_time=0.02))
+    stage.roll_out(baseline(token_time=0.02))
     await stage.until("RolledBack")
     assert stage.conditions()["ComparingWithPlain"]["reason"] == "ServingPlain"
     await stage.run(WARMUP + 7 * WINDOW)
@@ -37,7 +37,7 @@ async def test_a_draft_that_piles_requests_up_stays_out() -> None:
 async def test_a_draft_that_was_faster_comes_back_once() -> None:
     """Plain takes 40 ms on the same traffic, and speculation took 20: more requests came, and that was all."""
     stage = await in_doubt(0.02)
-    stage.roll_out(plain(token_time=0.04, running=8))
+    stage.roll_out(baseline(token_time=0.04, running=8))
     await stage.until("RolledBack")
     await stage.until("RollingOut", WARMUP + 8 * WINDOW)
     assert is_speculative(stage.cluster.child)

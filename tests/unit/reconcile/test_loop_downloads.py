@@ -19,7 +19,7 @@ IMAGE = "kserve/storage-initializer:v0.20.0"
 MODEL = {"uri": "s3://models/target"}
 SPECULATION = {"method": "draft_model", "tokens": 4, "draft": {"uri": "s3://models/draft"}}
 STAGING = {"mode": "PersistentVolumeClaim", "claim": {"storage": "10Gi"}}
-PLAIN: Body = {"tokens_per_second": 200.0, "speculative": False}
+BASELINE: Body = {"tokens_per_second": 200.0, "speculative": False}
 
 
 class DownloadStage(Stage):
@@ -129,7 +129,7 @@ async def test_a_rollback_downloads_nothing() -> None:
     await stage.until("Responding")
     mounts = stage.predictor["model"]["volumeMounts"]
     assert [each["mountPath"] for each in mounts] == ["/mnt/target/model"]
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(EngineStandIn(**BASELINE))
     await stage.until("RolledBack")
     assert len(stage.jobs()) == 2
     assert not [call for call in stage.cluster.calls if call[0] == "remove"]
@@ -167,7 +167,7 @@ async def test_a_draft_that_is_not_there_is_taken_out_and_the_target_serves() ->
     rollback = stage.cluster.status["guard"]["rollback"]
     assert rollback["reason"] == "RolloutFailed"
     assert "NotFound in words" in rollback["message"]
-    stage.roll_out(EngineStandIn(**PLAIN))
+    stage.roll_out(EngineStandIn(**BASELINE))
     await stage.until("RolledBack")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.bodies import make_deployment, make_pod
-from tests.unit.stage import Stage, busy, plain, watching
+from tests.unit.stage import Stage, baseline, busy, watching
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient memory."
 QUOTA = 'pods "new" is forbidden: exceeded quota: one, requested: pods=1, used: pods=1, limited: pods=1'
@@ -92,5 +92,5 @@ async def test_a_rollback_makes_its_own_room(how: dict[str, str], wanted: str) -
     events = {event.reason: event.message for event in stage.events[told:]}
     assert events.keys() == {reason, "Replacing"}
     assert next(iter(how.values())) in events[reason]
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")

@@ -13,7 +13,7 @@ from specdec_operator.reconcile.guest_service import bring_back_left
 
 CONFIG = '{"method":"ngram","num_speculative_tokens":4}'
 SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
-PLAIN = ["--model=/mnt/models"]
+BASELINE = ["--model=/mnt/models"]
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 SERVICES = f"/apis/serving.specdec.io/v1alpha1/namespaces/{NAMESPACE}/speculativeinferenceservices"
@@ -92,7 +92,7 @@ async def test_pods_that_draft_without_a_flag_are_judged() -> None:
     operator reads it from the status.
     """
     stage = GuestStage()
-    stage.serve(busy(), args=PLAIN)
+    stage.serve(busy(), args=BASELINE)
     await stage.until("Serving")
     await stage.until("Watching")
     await stage.run(15)
@@ -135,7 +135,7 @@ async def test_other_pods_are_noticed_by_the_next_reading() -> None:
     stage, _ = await watched()
     await stage.run(1)
     stage.serve(
-        busy(), args=[PLAIN[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'], told=False
+        busy(), args=[BASELINE[0], '--speculative-config={"method":"ngram","num_speculative_tokens":2}'], told=False
     )
     await stage.run(4)
     assert stage.cluster.status["phase"] == "WarmingUp"
@@ -187,14 +187,14 @@ async def taken_out() -> GuestStage:
 async def test_with_its_owners_leave_the_flag_is_taken_out_and_brought_back_on_retry() -> None:
     """One patch each; what was taken out is in the annotation, in the condition and in the Event."""
     stage = await taken_out()
-    assert stage.args == PLAIN
+    assert stage.args == BASELINE
     assert json.loads(stage.cluster.child["metadata"]["annotations"][KEPT])["value"] == SPECULATES
     assert SPECULATES[1] in stage.conditions()["Enforcing"]["message"]
     assert stage.conditions()["RolledBack"]["status"] == "True"
     assert [each.reason for each in stage.events if each.reason in ("TakenOut", "BroughtBack")] == ["TakenOut"]
     stage.restart()
     await stage.run(120)
-    assert (stage.cluster.status["phase"], stage.args) == ("RolledBack", PLAIN)
+    assert (stage.cluster.status["phase"], stage.args) == ("RolledBack", BASELINE)
     stage.sis["annotations"] = {"specdec.io/retry": "now"}
     await stage.run(1)
     assert stage.args == SPECULATES
@@ -230,7 +230,7 @@ async def test_a_flag_that_the_owner_restores_is_the_decision_of_the_owner() -> 
     assert stage.cluster.status["guard"]["would"]["action"] == "RollBack"
     del stage.cluster.child["metadata"]["annotations"][KEPT]
     await stage.run(120)
-    assert stage.args == PLAIN
+    assert stage.args == BASELINE
 
 
 async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
@@ -247,20 +247,20 @@ async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
     stage.cluster.patch = too_late  # type: ignore[method-assign]
     await stage.until("Responding")
     await stage.run(20)
-    assert stage.args == [*PLAIN, "--max-model-len=100"]
+    assert stage.args == [*BASELINE, "--max-model-len=100"]
 
 
 async def test_flags_that_were_changed_since_are_not_written_over() -> None:
     """What is brought back would undo what their owner did."""
     stage = await taken_out()
-    stage.serve(busy(speculative=False), args=[*PLAIN, "--max-model-len=100"])
+    stage.serve(busy(speculative=False), args=[*BASELINE, "--max-model-len=100"])
     stage.sis["annotations"] = {"specdec.io/retry": "now"}
     await stage.run(60)
     assert stage.conditions()["Enforcing"]["reason"] == "ChangedSince"
-    assert stage.args == [*PLAIN, "--max-model-len=100"]
+    assert stage.args == [*BASELINE, "--max-model-len=100"]
 
 
-@pytest.mark.parametrize(("left", "wanted"), [(True, SPECULATES), (False, PLAIN)])
+@pytest.mark.parametrize(("left", "wanted"), [(True, SPECULATES), (False, BASELINE)])
 async def test_what_a_service_took_out_comes_back_when_it_is_gone(left: bool, wanted: list[str]) -> None:
     """By the annotation alone; not while the service is there."""
     stage = await taken_out()

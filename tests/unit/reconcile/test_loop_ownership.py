@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.builders import NAME, NAMESPACE, Body
 from tests.unit.reconcile.test_loop_downloads import DownloadStage
-from tests.unit.stage import Stage, plain, watching
+from tests.unit.stage import Stage, baseline, watching
 
 from specdec_operator.names import ADOPT_ANNOTATION
 
@@ -23,7 +23,7 @@ async def test_the_rollout_continues_when_the_name_is_free() -> None:
     assert await stage.until("RollingOut") <= 30
     await stage.run(200)
     assert stage.phases == ["Stalled", "RollingOut"]
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     assert "Stalled" not in stage.conditions()
 
 
@@ -44,7 +44,7 @@ async def test_a_name_that_is_free_is_not_looked_at_each_time() -> None:
         await stage.turn()
     await stage.turn()
     looks.clear()
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.run(300)
     assert looks == []
 

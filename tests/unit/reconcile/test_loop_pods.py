@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.unit.bodies import crashed, ended, make_pod, waiting
 from tests.unit.builders import DRAFT, Body
-from tests.unit.stage import Stage, plain, watching
+from tests.unit.stage import Stage, baseline, watching
 
 from specdec_operator.names import REVISION_LABEL
 
@@ -27,7 +27,7 @@ async def test_a_draft_that_keeps_the_pods_from_starting_is_removed(engine: Body
     await stage.until("Responding")
     rollback = stage.cluster.status["guard"]["rollback"]
     assert (rollback["reason"], rollback["message"]) == ("RolloutFailed", words)
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
 
 
@@ -64,7 +64,7 @@ async def test_a_service_that_does_not_come_up_without_speculation_stalls_and_re
         await stage.until(phase)
     assert stage.conditions()["Stalled"]["reason"] == "PreflightRefused"
     assert stage.events[-1].warning
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack", 400)
     assert "Stalled" not in stage.conditions()
 

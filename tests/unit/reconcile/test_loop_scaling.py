@@ -99,16 +99,16 @@ async def test_baseline_pods_are_removed_while_the_service_is_scaled_to_zero() -
         }
     )
     await stage.run(40)
-    assert arms(stage)[-1:] == [1]
+    assert baseline_pods(stage)[-1:] == [1]
     scale(stage, 0, ready=0)
     await stage.run(40)
-    assert arms(stage)[-1:] == [0]
+    assert baseline_pods(stage)[-1:] == [0]
     scale(stage, 1, ready=1)
     await stage.run(40)
-    assert arms(stage)[-1:] == [1]
+    assert baseline_pods(stage)[-1:] == [1]
 
 
-def arms(stage: Stage) -> list[int]:
+def baseline_pods(stage: Stage) -> list[int]:
     """The requested numbers of baseline pods, in order."""
     made = [each for each in stage.cluster.made if each["metadata"]["name"].endswith("-plain")]
     return [each["spec"]["replicas"] for each in made]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import DRAFT, GUARD, NAMESPACE, Body, counters, limits, make_plain, make_state
+from tests.unit.builders import DRAFT, GUARD, NAMESPACE, Body, counters, limits, make_baseline, make_state
 
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.speculation import Speculation
@@ -31,7 +31,7 @@ POD = PodView(name="pod-0", revision="r1", ip="10.0.0.7", ready=True, deleting=F
         ({"acceptanceLength": {"min": 1.5}}, DRAFT, {"acceptance_rate": 0.4, "acceptance_length": 1.5}),
         ({"interval": "2s", "minDraftTokens": 7}, DRAFT, {"longest_gap": 6.0, "min_draft_tokens": 7}),
         ({"speedup": {"min": 1.1}}, DRAFT, {"speedup": 1.1, "time_per_output_token": None}),
-        ({"timePerOutputToken": {"max": "40ms"}}, DRAFT, {"time_per_output_token": 0.04, "plain": False}),
+        ({"timePerOutputToken": {"max": "40ms"}}, DRAFT, {"time_per_output_token": 0.04, "of_baseline": False}),
     ],
 )
 def test_thresholds_are_the_users_or_the_methods(guard: Body, speculation: Body, expected: Body) -> None:
@@ -43,8 +43,8 @@ def test_thresholds_are_the_users_or_the_methods(guard: Body, speculation: Body,
 
 def test_the_thresholds_of_a_service_without_speculation_have_its_speed() -> None:
     """It is judged by its limit alone, and its baseline is still learnt."""
-    made = thresholds_of(Guard(), None, 0, make_state(baseline=(make_plain(),)))
-    assert (made.plain, made.baseline, made.acceptance_rate) == (True, (make_plain(),), None)
+    made = thresholds_of(Guard(), None, 0, make_state(baseline=(make_baseline(),)))
+    assert (made.of_baseline, made.baseline, made.acceptance_rate) == (True, (make_baseline(),), None)
 
 
 MEASURE: Body = {"baseline": "MeasureFirst"}
@@ -56,29 +56,29 @@ NOT_YET = {"now": 3.9}
     [
         (Phase.WATCHING, {}, {}, True),
         (Phase.WATCHING, {}, {"settled": False}, False),
-        (Phase.WATCHING, {}, {"plain": True}, False),
+        (Phase.WATCHING, {}, {"baseline": True}, False),
         (Phase.WATCHING, {"mode": "Observe"}, {}, True),
         (Phase.WATCHING, {"mode": "Off"}, {}, False),
         (Phase.ROLLING_OUT, {}, {}, False),
         (Phase.WARMING_UP, {}, {}, False),
-        (Phase.RESPONDING, {}, {"plain": True}, False),
-        (Phase.STALLED, {}, {"plain": True}, False),
-        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True}, True),
-        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True} | NOT_YET, False),
-        (Phase.MEASURING_BASELINE, MEASURE, {"plain": True, "settled": False}, False),
-        (Phase.ROLLED_BACK, {}, {"plain": True}, True),
-        (Phase.ROLLED_BACK, {}, {"plain": True} | NOT_YET, False),
-        (Phase.ROLLED_BACK, {"mode": "Off"}, {"plain": True}, False),
-        (Phase.SERVING, {}, {"plain": True}, False),
-        (Phase.SERVING, MEASURE, {"plain": True}, True),
-        (Phase.SERVING, MEASURE, {"plain": False}, False),
+        (Phase.RESPONDING, {}, {"baseline": True}, False),
+        (Phase.STALLED, {}, {"baseline": True}, False),
+        (Phase.MEASURING_BASELINE, MEASURE, {"baseline": True}, True),
+        (Phase.MEASURING_BASELINE, MEASURE, {"baseline": True} | NOT_YET, False),
+        (Phase.MEASURING_BASELINE, MEASURE, {"baseline": True, "settled": False}, False),
+        (Phase.ROLLED_BACK, {}, {"baseline": True}, True),
+        (Phase.ROLLED_BACK, {}, {"baseline": True} | NOT_YET, False),
+        (Phase.ROLLED_BACK, {"mode": "Off"}, {"baseline": True}, False),
+        (Phase.SERVING, {}, {"baseline": True}, False),
+        (Phase.SERVING, MEASURE, {"baseline": True}, True),
+        (Phase.SERVING, MEASURE, {"baseline": False}, False),
     ],
 )
 def test_pods_are_read_to_be_judged_or_while_they_do_not_speculate(
     phase: Phase, guard: Body, known: Body, read: bool
 ) -> None:
     """The phase began at 0 s, warm-up is 4 s. After it, a service without speculation shows its speed."""
-    asked: Body = {"plain": False, "settled": True, "now": 4.0} | known
+    asked: Body = {"baseline": False, "settled": True, "now": 4.0} | known
     assert is_sampled(make_state(phase), Guard.model_validate(GUARD | guard), **asked) is read
 
 

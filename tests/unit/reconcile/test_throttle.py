@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.builders import NAME
-from tests.unit.stage import Stage, plain, watching
+from tests.unit.stage import Stage, baseline, watching
 
 from specdec_operator.names import Key
 from specdec_operator.reconcile.throttle import RolloutRequest, Throttle
@@ -117,7 +117,7 @@ async def test_a_decision_is_reported_at_once_and_carried_out_in_its_turn() -> N
     stage.crowd(0)
     await stage.turn()
     assert not stage.flags()
-    stage.roll_out(plain())
+    stage.roll_out(baseline())
     await stage.until("RolledBack")
     assert [event.reason for event in stage.events].count("RollbackStarted") <= 1
 

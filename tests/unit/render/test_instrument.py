@@ -16,10 +16,10 @@ STOCK = "docker.io/vllm/vllm-openai:v0.22.0"
 KSERVE = KServe(operator_image=OPERATOR)
 
 
-def predictor(*, prepared: bool = False, plain: bool = False, **parts: Any) -> dict[str, Any]:
+def predictor(*, prepared: bool = False, baseline: bool = False, **parts: Any) -> dict[str, Any]:
     """The predictor of a service. parts: of its spec; engine is for nvidia."""
     parts["engine"] = {"accelerator": "nvidia"} | parts.get("engine", {})
-    state = make_state(Phase.ROLLED_BACK, rollback=make_rollback()) if plain else make_state()
+    state = make_state(Phase.ROLLED_BACK, rollback=make_rollback()) if baseline else make_state()
     planned = plan(make_spec(**parts), state, name=NAME, kserve=KSERVE, seen=ClusterFacts(prepared=prepared))
     found: dict[str, Any] = render(planned, OWNER).manifest["spec"]["predictor"]
     return found

@@ -11,9 +11,9 @@ from tests.unit.builders import (
     found,
     judged,
     limits,
+    make_baseline,
     make_comparison,
     make_evidence,
-    make_plain,
     make_reduction,
     make_rollback,
     make_state,
@@ -34,7 +34,7 @@ ROWS = tuple(Fewer(tokens=n, rate=0.666, length=1.777, speedup=1.234, passes=n <
 ADVICE = Advice(tokens=2, message="with 2 tokens: this would have passed")
 LIMITS: Body = {"low": 1.1, "high": 1.4, "limit": 1.0, "unlike": 1.0}
 PAIR = Pair(at=100.0, seen={Measure.SPEED: (0.2, 0.01)})
-PLAIN = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.PLAIN, message="plain: 20.0 ms per output token")
+BASELINE = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.PLAIN, message="plain: 20.0 ms per output token")
 
 
 def told(state: State = WATCHING, before: Body | None = None, **changes: Any) -> Body:
@@ -99,8 +99,8 @@ def test_a_recommendation_stays_until_a_window_contradicts_it(window: Any, chang
 def test_a_window_without_speculation_shows_nothing_about_the_draft() -> None:
     """The verdict that caused the rollback stays. The speed is that of the baseline."""
     before = told(make_state(Phase.RESPONDING, rollback=make_rollback()), judged=judged(LOW, make_evidence(rate=0.02)))
-    window = judged(PLAIN, make_evidence(0, generation_tokens=900, speculative=False, **BUSY))
-    after = told(ROLLED_BACK, before, judged=window, thresholds=limits(plain=True))
+    window = judged(BASELINE, make_evidence(0, generation_tokens=900, speculative=False, **BUSY))
+    after = told(ROLLED_BACK, before, judged=window, thresholds=limits(of_baseline=True))
     for key in ("verdict", "reason", "message"):
         assert after["guard"][key] == before["guard"][key]
     assert after["acceptance"] == before["acceptance"]
@@ -110,7 +110,7 @@ def test_a_window_without_speculation_shows_nothing_about_the_draft() -> None:
 def test_a_window_without_speculation_is_judged_by_a_set_limit() -> None:
     """The guard judges the time per output token with or without speculation."""
     slow = Verdict(outcome=Outcome.FAIL, reason=Reason.TOO_SLOW, message="50.0 ms per output token > 40.0 ms")
-    asked = limits(plain=True, time_per_output_token=0.04)
+    asked = limits(of_baseline=True, time_per_output_token=0.04)
     guard = told(ROLLED_BACK, judged=judged(slow, make_evidence(**BUSY)), thresholds=asked)["guard"]
     assert (guard["verdict"], guard["reason"]) == ("Fail", "TooSlow")
 
@@ -129,7 +129,7 @@ def test_a_window_without_speculation_is_judged_by_a_set_limit() -> None:
                 "timePerOutputTokenMs": 40.0,
             },
         ),
-        ({"plain": True}, None),
+        ({"of_baseline": True}, None),
     ],
 )
 def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body | None) -> None:
@@ -139,29 +139,34 @@ def test_the_thresholds_are_shown_with_their_defaults(changes: Body, shown: Body
 
 def test_a_comparison_stays_in_the_status_until_a_later_window() -> None:
     """Except what only a newer release measures. It ends together with the windows that it is about."""
-    found, beside = (
+    found, compared = (
         MeasureFinding(measure=Measure.SPEED, value=1.25, score=-2.0, windows=3, **LIMITS),
         make_state(pairs=(PAIR,)),
     )
-    before = told(beside, judged=judged(PASSED, findings=(found,)))
+    before = told(compared, judged=judged(PASSED, findings=(found,)))
     (shown,) = before["guard"]["findings"]
     assert (
         shown == {"measure": "time-per-output-token", "value": 1.25, "score": -2.0, "bound": 4.5, "windows": 3} | LIMITS
     )
     newer = {"guard": before["guard"] | {"findings": [shown, shown | {"measure": "energy"}]}}
-    assert told(beside, newer)["guard"]["findings"] == [shown]
+    assert told(compared, newer)["guard"]["findings"] == [shown]
     assert "findings" not in told(WATCHING, before)["guard"]
 
 
 def test_what_the_guard_must_not_forget_is_shown_to_people() -> None:
     """When it is tried again, that it is held, what was learnt."""
     state = make_state(
-        Phase.ROLLED_BACK, rollback=make_rollback(at=100.0), baseline=(make_plain(4, 0.01, 0.03, 0.01, 0.03),)
+        Phase.ROLLED_BACK, rollback=make_rollback(at=100.0), baseline=(make_baseline(4, 0.01, 0.03, 0.01, 0.03),)
     )
     guard = told(state, policy=policy(retry_after=60.0, retry_limit=2))["guard"]
     assert guard["nextRetry"] == "1970-01-01T00:02:40Z"
-    (plain,) = guard["baseline"]
-    assert (plain["load"], plain["timePerOutputTokenMs"], plain["requests"], plain["blocks"]) == (4, 20.0, 40, 4)
+    (baseline,) = guard["baseline"]
+    assert (baseline["load"], baseline["timePerOutputTokenMs"], baseline["requests"], baseline["blocks"]) == (
+        4,
+        20.0,
+        40,
+        4,
+    )
     held = told(state, policy=policy(held=True, retry_after=60.0, retry_limit=2))["guard"]
     assert held["held"] is True
     assert "nextRetry" not in held, "nobody tries again what is held"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import Body, make_failure, make_good, make_plain, make_state, status_with
+from tests.unit.builders import Body, make_baseline, make_failure, make_good, make_state, status_with
 
 from specdec_operator.api.times import from_time, to_time
-from specdec_operator.guard.baseline import Plain
+from specdec_operator.guard.baseline import BaselineSpeed
 from specdec_operator.guard.baseline_pods import Measure, Pair
 from specdec_operator.guard.state import (
     DryRunAction,
@@ -66,7 +66,7 @@ PAIRS = st.builds(
     at=TIMES,
     seen=st.dictionaries(st.sampled_from(Measure), st.tuples(SHORT, SHORT)),
     unlike=st.tuples(SHORT, SHORT, SHORT),
-    plain=SPEEDS,
+    baseline=SPEEDS,
     seconds=SPEEDS,
     pods=st.tuples(COUNTS, COUNTS),
 )
@@ -76,7 +76,7 @@ WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=T
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
 MIXES = st.builds(Mix, answers=SUMS, prompt_tokens=SUMS, cache_queries=SUMS, cache_hits=SUMS)
 TIMINGS = st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS, mix=st.none() | MIXES)
-PLAINS = st.builds(Plain, load=COUNTS, token_time=TIMINGS)
+SPEEDS_BY_LOAD = st.builds(BaselineSpeed, load=COUNTS, token_time=TIMINGS)
 
 FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=COUNTS, at=TIMES, answered=st.booleans())
 
@@ -107,7 +107,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "restarts": COUNTS,
     "pod_failures": st.lists(FAILURES, max_size=3).map(tuple),
     "last_good": st.lists(GOODS, max_size=2).map(tuple),
-    "baseline": st.lists(PLAINS, max_size=3).map(tuple),
+    "baseline": st.lists(SPEEDS_BY_LOAD, max_size=3).map(tuple),
     "regret": st.integers(0, 4000).map(lambda each: each / 1000),
     "control": st.none() | CONTROLS,
     "pairs": st.lists(PAIRS, max_size=3).map(tuple),
@@ -176,7 +176,7 @@ def test_a_state_of_an_earlier_release_is_read() -> None:
     why = {"reason": "AcceptanceRateLow", "message": "acceptance 0.02", "at": "2026-11-20T10:00:00Z"}
     state = kept_state({"guard": old | {"rollback": why, "wouldRollBack": why}})
     assert state is not None
-    assert (state.plain, state.rollbacks, state.service, state.last_good) == (True, 1, "", ())
+    assert (state.serves_baseline, state.rollbacks, state.service, state.last_good) == (True, 1, "", ())
 
 
 @pytest.mark.parametrize("values", [6, 7, 8], ids=["earlier", "this", "later"])
@@ -198,8 +198,8 @@ def test_the_windows_of_a_trial_are_read_from_earlier_and_later_releases(values:
     ("change", "is_one"),
     [
         ({"judged": 99.0}, False),
-        ({"baseline": (make_plain(1, 0.03, 0.04),)}, False),
-        ({"baseline": (make_plain(1), make_plain(2))}, True),
+        ({"baseline": (make_baseline(1, 0.03, 0.04),)}, False),
+        ({"baseline": (make_baseline(1), make_baseline(2))}, True),
         ({"baseline": ()}, True),
         ({"failures": 1}, True),
         ({"blamed": ("p",)}, True),
@@ -213,5 +213,5 @@ def test_the_windows_of_a_trial_are_read_from_earlier_and_later_releases(values:
 )
 def test_what_grows_with_every_window_is_not_a_decision(change: dict[str, Any], is_one: bool) -> None:
     """Otherwise a service without speculation would be written after each window. A new load is worth a write."""
-    state = make_state(baseline=(make_plain(1),))
+    state = make_state(baseline=(make_baseline(1),))
     assert (without_progress(replace(state, **change)) != without_progress(state)) is is_one

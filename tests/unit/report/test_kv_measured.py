@@ -33,12 +33,12 @@ def test_with_another_draft_it_is_measured_again() -> None:
     """The measurement of a baseline pod stays: the pod has no draft."""
     kept = {"kvTokensMeasured": 900, "kvTokensPlainMeasured": 1_100}
     nothing = replace(seen(None), judged=None)
-    assert measured(nothing, before(nothing, kept), 0) == Measured(tokens=900, plain=1_100)
+    assert measured(nothing, before(nothing, kept), 0) == Measured(tokens=900, baseline=1_100)
     other = replace(nothing, state=replace(nothing.state, speculation="other"))
-    assert measured(other, before(nothing, kept), 0) == Measured(plain=1_100)
+    assert measured(other, before(nothing, kept), 0) == Measured(baseline=1_100)
 
 
-def test_measured_beside_planned() -> None:
+def test_measured_against_planned() -> None:
     """Each rank has a cache of its own, and the plan is for one."""
     cache = KvCache(tokens=1_900, ranks=2, utilization=0.87)
     assert measured(seen(cache, kv_tokens=1_000), {}, 0).difference == -5
@@ -69,8 +69,8 @@ def test_a_window_that_caused_the_rollback_is_not_a_window_of_a_baseline_pod() -
     state = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), service="s")
     cache = KvCache(tokens=400, used=0.5, utilization=0.87)
     assert measured(seen(cache, state), {}, 0) == Measured()
-    plain = measured(seen(cache, state, speculative=False), {}, 0)
-    assert (plain.plain, plain.tokens, plain.used) == (400, None, 0.5)
+    baseline = measured(seen(cache, state, speculative=False), {}, 0)
+    assert (baseline.baseline, baseline.tokens, baseline.used) == (400, None, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from tests.unit.builders import (
     Body,
     found,
     judged,
+    make_baseline,
     make_dry_run,
     make_evidence,
     make_good,
-    make_plain,
     make_reduction,
     make_rollback,
     make_state,
@@ -65,7 +65,7 @@ CHANGES = {
     "a blamed pod": (status(replace(WATCHING, blamed=("p",))), 0, True),
     "what would have been done": (status(replace(WATCHING, dry_run=make_dry_run())), 0, True),
     "a speculation that passed": (status(replace(WATCHING, last_good=(make_good(),))), 0, True),
-    "a speed that is known": (status(replace(WATCHING, baseline=(make_plain(),))), 0, True),
+    "a speed that is known": (status(replace(WATCHING, baseline=(make_baseline(),))), 0, True),
     "a hold": (status(policy=policy(held=True)), 0, True),
     "a URL": (status(url="http://x"), 0, True),
     "a generation": (status(generation=2), 0, True),
@@ -86,10 +86,10 @@ def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
 @pytest.mark.parametrize(
     ("baseline", "since_written", "material"),
     [
-        ((make_plain(),), 9999, False),
-        ((make_plain(blocks=16),), 599, False),
-        ((make_plain(blocks=16),), 600, True),
-        ((make_plain(), make_plain(2)), 0, True),
+        ((make_baseline(),), 9999, False),
+        ((make_baseline(blocks=16),), 599, False),
+        ((make_baseline(blocks=16),), 600, True),
+        ((make_baseline(), make_baseline(2)), 0, True),
     ],
     ids=["the same", "learnt on", "learnt on for ten minutes", "a load that is new"],
 )
@@ -97,7 +97,7 @@ def test_what_baseline_pods_measure_is_written_each_ten_minutes(
     baseline: Any, since_written: float, material: bool
 ) -> None:
     """A service after a rollback learns with each window, for days."""
-    before, after = (status(replace(ROLLED_BACK, baseline=each)) for each in ((make_plain(),), baseline))
+    before, after = (status(replace(ROLLED_BACK, baseline=each)) for each in ((make_baseline(),), baseline))
     assert is_significant(after, before, since_written=since_written) is material
 
 
@@ -131,7 +131,7 @@ def test_a_status_full_of_words_stays_small(accelerator: str) -> None:
             reduced=make_reduction(),
             dry_run=make_dry_run(),
             last_good=(longest(1), longest(2)),
-            baseline=tuple(make_plain(2**n, *(0.0123456789,) * 9) for n in range(11)),
+            baseline=tuple(make_baseline(2**n, *(0.0123456789,) * 9) for n in range(11)),
         )
         told = [PodFact(role=role, of="f" * 10, bytes=1 << 40, config="c" * MOST_CONFIG) for role in Role]
         changes: Body = {"facts": tuple(told), "rollout": view(reason="PreflightRefused", message=words), "fewer": rows}

@@ -169,16 +169,20 @@ def test_without_the_draft_the_target_stays_as_it_is(mix: tuple[Json, Json | Non
     whole = or_none(*mix)
     if whole is None:
         return
-    plain = lay_out(spec(*mix), name=NAME, draft=False)
-    assert (plain.target, plain.draft) == (whole.target, None)
-    assert plain.claim == whole.claim
-    assert plain.kept == whole.kept
-    assert set(plain.downloads) <= set(whole.downloads)
+    baseline = lay_out(spec(*mix), name=NAME, draft=False)
+    assert (baseline.target, baseline.draft) == (whole.target, None)
+    assert baseline.claim == whole.claim
+    assert baseline.kept == whole.kept
+    assert set(baseline.downloads) <= set(whole.downloads)
     for field in ("volumes", "mounts", "storage_uris"):
-        assert all(each in getattr(whole, field) for each in getattr(plain, field))
+        assert all(each in getattr(whole, field) for each in getattr(baseline, field))
     model, _, staging = mix
     alone = laid(model, None, staging)
-    assert (alone.volumes, alone.mounts, alone.storage_uris) == (plain.volumes, plain.mounts, plain.storage_uris)
+    assert (alone.volumes, alone.mounts, alone.storage_uris) == (
+        baseline.volumes,
+        baseline.mounts,
+        baseline.storage_uris,
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.unit.builders import NAME, NAMESPACE, make_spec, make_state
 from specdec_operator.api.spec import Owner
 from specdec_operator.errors import Invalid
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_arm
+from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import lay_out
@@ -63,4 +63,4 @@ def test_no_baseline_pods_are_made_without_their_model() -> None:
     """KServe's webhook brings it into KServe's own pods only."""
     asked = predictor({"uri": "hf://org/llama:1"}, NGRAM, OLD)
     with pytest.raises(Invalid, match="for its own pods only"):
-        render_arm({"spec": {"template": {}}}, asked, asked, OWNER, 1)
+        render_baseline_pods({"spec": {"template": {}}}, asked, asked, OWNER, 1)

@@ -52,9 +52,9 @@ def test_what_the_api_server_takes_is_judged_and_rendered_the_same_twice(spec: d
     assert said == judged(json.loads(json.dumps(body)))
     if any(each.severity is Severity.REFUSED for each in said) or "model" not in spec:
         return
-    once = rendering(body, target=None, draft=None, plain=False)
-    assert once == rendering(json.loads(json.dumps(body)), target=None, draft=None, plain=False)
-    assert rendering(body, target=None, draft=None, plain=True).manifest["metadata"] == once.manifest["metadata"]
+    once = rendering(body, target=None, draft=None, baseline=False)
+    assert once == rendering(json.loads(json.dumps(body)), target=None, draft=None, baseline=False)
+    assert rendering(body, target=None, draft=None, baseline=True).manifest["metadata"] == once.manifest["metadata"]
 
 
 @given(values(SPEC))
@@ -81,5 +81,5 @@ def test_what_cannot_be_mounted_is_refused_as_the_operator_does() -> None:
     (remark,) = judged(service(spec))
     assert (remark.path, remark.rule) == ("spec.model.uri", "SPEC-INVALID")
     with pytest.raises(Invalid) as refused:
-        rendering(service(spec), target=None, draft=None, plain=False)
+        rendering(service(spec), target=None, draft=None, baseline=False)
     assert refused.value.field == remark.path

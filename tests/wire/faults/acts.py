@@ -35,10 +35,10 @@ async def responding(world: World, **spec: Any) -> None:
 async def rolled_back(world: World, **spec: Any) -> None:
     """A service whose draft was taken out."""
     await responding(world, **spec)
-    await plain_pods(world)
+    await baseline_pods(world)
 
 
-async def plain_pods(world: World) -> None:
+async def baseline_pods(world: World) -> None:
     """Brings up the pods that a rollback asks for."""
     child = await world.child(speculative=False)
     wanted = child["spec"]["predictor"].get("minReplicas", 1)
@@ -48,7 +48,7 @@ async def plain_pods(world: World) -> None:
 
 async def rolled_back_once(world: World) -> None:
     """The draft is taken out, by one decision, and baseline pods serve."""
-    await plain_pods(world)
+    await baseline_pods(world)
     await decided_once(world, "AcceptanceRateLow")
 
 

@@ -102,9 +102,9 @@ async def test_a_rollout_has_its_whole_time(world: World, operator: OperatorProc
     child = await world.child(speculative=True)
     await world.roll_out(child, EngineStandIn(), ready=False)
     clock.set(by)
-    plain = await world.child(speculative=False)
+    baseline = await world.child(speculative=False)
     assert time.monotonic() - begun > 11.0
-    await world.roll_out(plain, EngineStandIn(speculative=False))
+    await world.roll_out(baseline, EngineStandIn(speculative=False))
     await decided_once(world, "RolloutFailed")
 
 

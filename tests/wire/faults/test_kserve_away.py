@@ -13,7 +13,7 @@ import pytest
 from hack.cluster import kubectl
 
 from tests.wire.controllers import RUNTIMES, controller_of, kserve, kubernetes_controllers, without_kserve
-from tests.wire.faults.acts import busy, plain_pods, rolled_back_once, still_speculating, watched
+from tests.wire.faults.acts import baseline_pods, busy, rolled_back_once, still_speculating, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
 from tests.wire.world import World, conditions, is_speculative, sis
@@ -102,6 +102,6 @@ async def test_a_rollback_waits_for_kserve(
     assert is_speculative(await world.child()) is webhooks
     assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 1)
     await installed.start()
-    await plain_pods(world)
+    await baseline_pods(world)
     status = await world.status()
     assert (status["guard"]["rollbacks"], status["guard"]["rollback"]["reason"]) == (1, "AcceptanceRateLow")

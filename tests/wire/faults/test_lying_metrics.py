@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.wire.api import Api
-from tests.wire.faults.acts import TOKENS, busy, move, plain_pods, rolled_back_once, still_speculating, verdict, watched
+from tests.wire.faults.acts import (
+    TOKENS,
+    baseline_pods,
+    busy,
+    move,
+    rolled_back_once,
+    still_speculating,
+    verdict,
+    watched,
+)
 from tests.wire.faults.liars_standin import ACCEPTED, GENERATED, UNREAD, pod_of
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
@@ -97,7 +106,7 @@ async def test_impossible_counters_take_no_draft_out(world: World, operator: Ope
     await world.read_again(6, engine)
     await still_speculating(world)
     engine.lie, engine.acceptance = None, 0.0
-    await plain_pods(world)
+    await baseline_pods(world)
     await decided_once(world, "AcceptanceRateLow")
 
 

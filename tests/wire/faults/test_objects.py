@@ -9,8 +9,8 @@ import pytest
 
 from tests.wire.api import ISVC, SIS, Object, Refused
 from tests.wire.faults.acts import (
+    baseline_pods,
     busy,
-    plain_pods,
     responding,
     rolled_back,
     rolled_back_once,
@@ -120,7 +120,7 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
 
     With the InferenceService its Deployment and its pods go, and come again.
     """
-    engine, plain, lose = busy(), busy(speculative=False), ACTS[act]
+    engine, baseline, lose = busy(), busy(speculative=False), ACTS[act]
     await world.apply(sis(guard={"warmup": "2s"}))
     await world.phase("RollingOut")
     await lose(world)
@@ -135,10 +135,10 @@ async def test_a_loss_in_each_phase_changes_no_decision(world: World, operator: 
     engine.acceptance = 0.0
     await world.phase("Responding")
     await lose(world)
-    await world.roll_out(await world.child(speculative=False), plain)
+    await world.roll_out(await world.child(speculative=False), baseline)
     await world.phase("RolledBack")
     await lose(world)
-    await world.roll_out(await world.child(speculative=False), plain)
+    await world.roll_out(await world.child(speculative=False), baseline)
     await world.turned(operator)
     await decided_once(world, "AcceptanceRateLow")
 
@@ -158,7 +158,7 @@ async def test_a_status_that_is_emptied_without_an_operator_is_decided_again(
     await operator.start()
     engine = busy(acceptance=0.0)
     await world.roll_out(await world.child(speculative=True), engine)
-    await plain_pods(world)
+    await baseline_pods(world)
     await decided_once(world, "AcceptanceRateLow")
 
 

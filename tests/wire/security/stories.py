@@ -5,7 +5,7 @@ from collections.abc import Callable
 from specdec_operator.names import FINALIZER
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Object
 from tests.wire.pods import EngineStandIn
-from tests.wire.world import ARM, BUDGET, NAME, World, sis
+from tests.wire.world import BASELINE, BUDGET, NAME, World, sis
 
 JOB = "batch/v1", "jobs"
 CLAIM = "v1", "persistentvolumeclaims"
@@ -58,9 +58,9 @@ async def _compared(world: World) -> None:
     """Baseline pods are made, and then no longer requested."""
     await world.apply(sis(guard={"control": {"mode": "Always"}}))
     await world.roll_out(await world.child(speculative=True), engine())
-    await world.arm()
+    await world.baseline_pods()
     await world.apply(sis(guard={"control": {"mode": "Never"}}))
-    await world.gone(DEPLOYMENT, ARM)
+    await world.gone(DEPLOYMENT, BASELINE)
 
 
 async def downloaded(world: World, log_read: Callable[[], bool]) -> None:
