@@ -58,7 +58,7 @@ UPGRADE = f"{LIFE_CYCLE}::test_an_upgrade_brings_the_newer_crd_and_a_rollback_th
 STAGED = "tests/node/test_layouts.py::test_target_and_draft_from_two_modelcars"
 STORIES = (
     "tests/node/test_story.py::test_serve_watch_roll_back",
-    "tests/node/test_arms.py::test_a_slow_draft_is_taken_out_with_a_baseline_pod",
+    "tests/node/test_baseline_pods.py::test_a_slow_draft_is_taken_out_with_a_baseline_pod",
 )
 
 

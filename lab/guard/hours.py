@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from lab.guard import arms, coverage, days
-from lab.guard.arms import Arrangement, Ended, TrafficChange
+from lab.guard import coverage, days, with_baseline
 from lab.guard.days import LongAnswers, ServiceDays, Wander
+from lab.guard.with_baseline import Arrangement, Ended, TrafficChange
 
 _FIRST: Final = 10_000
 """Seeds of these scenes begin here, so that they are others than those of the windows."""
@@ -38,9 +38,16 @@ class HoursSize:
 
 
 FULL: Final = HoursSize(
-    services=24, changes=arms.SHIFT + 3 * days.HOUR, machines=3 * days.HOUR, days=24, day=days.DAY, windows=2000
+    services=24,
+    changes=with_baseline.SHIFT + 3 * days.HOUR,
+    machines=3 * days.HOUR,
+    days=24,
+    day=days.DAY,
+    windows=2000,
 )
-QUICK: Final = HoursSize(services=1, changes=arms.SHIFT + 900, machines=2400, days=1, day=1200, windows=48, scenes=1)
+QUICK: Final = HoursSize(
+    services=1, changes=with_baseline.SHIFT + 900, machines=2400, days=1, day=1200, windows=48, scenes=1
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +125,14 @@ class Hours:
 def simulate(size: HoursSize, seed: int, pool: Executor) -> Hours:
     """Simulates everything, the longest first. Each job has its own seed, so that their order means nothing."""
     few = slice(size.scenes)
-    changes: list[_Scene] = [(each, size.machines) for each in arms.MACHINES[few]]
-    changes += [(each, size.changes) for each in arms.CHANGES[few]]
+    changes: list[_Scene] = [(each, size.machines) for each in with_baseline.MACHINES[few]]
+    changes += [(each, size.changes) for each in with_baseline.CHANGES[few]]
     compared = pool.map(partial(_played, services=size.services), changes, _seeds(seed, 0, changes))
     alarms: list[Wander | LongAnswers] = [*days.ALARMS[few], *days.LONG[few]]
     watched: list[_Day] = [(scene, size.day) for scene in alarms for _ in range(size.days * scene.times)]
     daily = pool.map(_day, watched, _seeds(seed, 1, watched))
     falling: list[_Day] = [
-        (scene, arms.SHIFT + days.HOUR) for scene in days.STEPS[few] for _ in range(2 * size.services)
+        (scene, with_baseline.SHIFT + days.HOUR) for scene in days.STEPS[few] for _ in range(2 * size.services)
     ]
     falls = pool.map(_day, falling, _seeds(seed, 2, falling))
     shown = [each for number, each in enumerate(coverage.ASKED) if number % 9 < size.scenes]
@@ -151,9 +158,10 @@ _Scene = tuple[TrafficChange, float]
 
 def _played(scene: _Scene, seed: tuple[int, ...], *, services: int) -> tuple[Compared, ...]:
     change, seconds = scene
-    made, true = arms.simulate(change, services, seconds, np.random.default_rng(seed))
+    made, true = with_baseline.simulate(change, services, seconds, np.random.default_rng(seed))
     return tuple(
-        _compared(change, each, true, [arms.play(pages, each, change) for pages in made]) for each in Arrangement
+        _compared(change, each, true, [with_baseline.play(pages, each, change) for pages in made])
+        for each in Arrangement
     )
 
 

@@ -15,11 +15,11 @@ from hack.machine import sentence
 from hack.pages import filled
 from typer.testing import CliRunner
 
-from lab.guard.arms import MACHINES, Arrangement
 from lab.guard.coverage import STEPS
 from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from lab.guard.hours import median
 from lab.guard.rules import BY_DRAFTS, GUARD
+from lab.guard.with_baseline import MACHINES, Arrangement
 from specdec_command.cli.commands import application
 
 _Found = Mapping[str, Any]

@@ -13,7 +13,7 @@ from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import wilson_upper
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.window import Evidence
-from specdec_operator.observe.arm import BaselinePodsView
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.observe.rollout import Progress, RolloutView
 
 POD: Final = "simulated"

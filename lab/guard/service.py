@@ -14,7 +14,7 @@ from specdec_operator.guard.policy import METHODS, Policy, policy_of, thresholds
 from specdec_operator.guard.sampler import Sampler, Schedule, add, start
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
-from specdec_operator.observe.arm import BaselinePodsView
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.reconcile.sample import is_sampled
 
 _NO_BASELINE_PODS: Final = BaselinePodsView()

@@ -11,12 +11,12 @@ import pytest
 from lab.guard import __main__ as report
 from lab.guard import page, plot
 from lab.guard.__main__ import main
-from lab.guard.arms import MACHINES
 from lab.guard.figures import QUICK, VOLUMES, GuardFigures, holds_from, simulate
 from lab.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES, counters
 from lab.guard.scenes import LEAST, Scene, SceneResult, SpeedScene, run, run_speed
 from lab.guard.speed import BASELINE_SECONDS, PER_REQUEST, readings
 from lab.guard.traffic import BURSTY, KINDS, STEADY, STORMY, TOKENS, TrafficKind, drafting, requests, wander
+from lab.guard.with_baseline import MACHINES
 
 TICK = 15.0
 RECORDED = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "figures.json"

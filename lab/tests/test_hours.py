@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lab.guard import arms, coverage, days, page
-from lab.guard.arms import MACHINES, Arrangement, TrafficChange
+from lab.guard import coverage, days, page, with_baseline
 from lab.guard.engine import READ, RequestMix, SimulatedPods, pages, run, streams, token_time
 from lab.guard.hours import Compared, Daily, Fall, Hours, Interval, median, most
 from lab.guard.scenes import GUARD_SPEC
 from lab.guard.traffic import STEP_SECONDS, Floats
+from lab.guard.with_baseline import MACHINES, Arrangement, TrafficChange
 from specdec_operator.guard.counters import restarted
 
 
@@ -82,23 +82,23 @@ class TestBaselinePods:
 
     def test_the_true_speedup_is_the_requested_one(self) -> None:
         """The same requests on the same machines, without a draft."""
-        _, true = arms.simulate(SLOW, 3, arms.SHIFT + 600, np.random.default_rng(5))
+        _, true = with_baseline.simulate(SLOW, 3, with_baseline.SHIFT + 600, np.random.default_rng(5))
         assert true == pytest.approx(0.6, rel=0.08)
 
     @pytest.mark.parametrize("arrangement", [Arrangement.ALWAYS, Arrangement.ON_DOUBT])
     def test_who_is_faster_stays_and_who_is_slower_goes(self, arrangement: Arrangement) -> None:
         """Though prompts become four times as long, and by plain of another time that looks slow."""
-        fast, _ = arms.simulate(FAST, 2, arms.SHIFT + 1800, np.random.default_rng(5))
-        slow, _ = arms.simulate(SLOW, 2, arms.SHIFT + 1800, np.random.default_rng(5))
-        assert [arms.play(each, arrangement, FAST).lost for each in fast] == [None, None]
-        ended = [arms.play(each, arrangement, SLOW) for each in slow]
+        fast, _ = with_baseline.simulate(FAST, 2, with_baseline.SHIFT + 1800, np.random.default_rng(5))
+        slow, _ = with_baseline.simulate(SLOW, 2, with_baseline.SHIFT + 1800, np.random.default_rng(5))
+        assert [with_baseline.play(each, arrangement, FAST).lost for each in fast] == [None, None]
+        ended = [with_baseline.play(each, arrangement, SLOW) for each in slow]
         assert all(each.lost is not None and 0 < each.lost < 1800 for each in ended)
         assert all(0 < each.armed <= each.watched for each in ended)
 
     def test_one_pod_serves_the_baseline_for_a_while(self) -> None:
         """And what is slower stays out."""
-        slow, _ = arms.simulate(SLOW, 1, 2 * arms.SHIFT, np.random.default_rng(5))
-        ended = arms.play(slow[0], Arrangement.ONE, SLOW)
+        slow, _ = with_baseline.simulate(SLOW, 1, 2 * with_baseline.SHIFT, np.random.default_rng(5))
+        ended = with_baseline.play(slow[0], Arrangement.ONE, SLOW)
         assert ended.lost is not None
         assert ended.doubts == 1
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.render.plain_arm import render_baseline_pods
+from specdec_operator.render.baseline_pods import render_baseline_pods
 from specdec_runtime import __main__ as commands
 from tests.kserve.made import Place, engine_of
 from tests.unit.builders import NAME

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from specdec_operator.api.spec import Owner
+from specdec_operator.render.baseline_pods import render_baseline_pods
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 from specdec_operator.staging.layout import DRAFT_PATH, TARGET_PATH
 from tests.kserve.layouts import PAIRS, SOURCES, Json, brought, isvc, isvc_of, mounted, sis

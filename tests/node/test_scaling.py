@@ -11,7 +11,7 @@ import pytest
 from hack.cluster import metrics, paths
 
 from tests.node.service import Crowd, Service
-from tests.node.test_arms import ready
+from tests.node.test_baseline_pods import ready
 from tests.node.test_guard import DRAFT
 from tests.wire.api import DEPLOYMENT, Object
 

@@ -15,7 +15,7 @@ from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Verdict
-from specdec_operator.observe.arm import BaselinePodsView
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.observe.rollout import RolloutView
 
 

@@ -14,7 +14,7 @@ from specdec_operator.names import Key
 from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.apply import apply_if_drifted, refused
-from specdec_operator.reconcile.arm import keep_baseline_pods
+from specdec_operator.reconcile.baseline_pods import keep_baseline_pods
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.devices import find_device

@@ -10,7 +10,7 @@ from specdec_operator.guard.sampler import with_window
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
-from specdec_operator.observe.arm import BaselinePodsView, baseline_pods_view
+from specdec_operator.observe.baseline_pods import BaselinePodsView, baseline_pods_view
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force

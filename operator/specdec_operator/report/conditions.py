@@ -18,8 +18,8 @@ from specdec_operator.guard.state import KnownGood, Phase, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.guest.enforcement import Enforcement
-from specdec_operator.observe.arm import BaselinePodsView
 from specdec_operator.observe.artifacts import ArtifactsStatus
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.observe.ownership import Owned
 from specdec_operator.observe.pods import DeploymentView
 from specdec_operator.observe.rollout import Progress, RolloutView

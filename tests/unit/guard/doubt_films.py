@@ -12,7 +12,7 @@ from specdec_operator.guard.speed import ALWAYS
 from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.trial import Traffic, Trial
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
-from specdec_operator.observe.arm import BaselinePodsView
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.observe.obstacle import Obstacle
 
 SLOWER = Verdict(outcome=Outcome.FAIL, reason=Reason.SLOWER_THAN_PLAIN, message="speedup 0.80 < 1.00")

@@ -7,8 +7,8 @@ from tests.unit.builders import NAME, NAMESPACE, make_spec, make_state
 
 from specdec_operator.api.spec import Owner
 from specdec_operator.errors import Invalid
+from specdec_operator.render.baseline_pods import render_baseline_pods
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import lay_out

@@ -22,7 +22,7 @@ from lab.guard.traffic import Floats, on_grid, wander
 from specdec_operator.api.guard import Guard as Asked
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.state import State
-from specdec_operator.observe.arm import BaselinePodsView
+from specdec_operator.observe.baseline_pods import BaselinePodsView
 
 SHIFT: Final = 1800.0
 """Seconds after which a service's traffic changes."""

@@ -7,8 +7,8 @@ import pytest
 from specdec_operator.api.spec import Owner
 from specdec_operator.errors import Invalid
 from specdec_operator.names import BASELINE_LABEL, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.render.baseline_pods import render_baseline_pods
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 from tests.kserve.layouts import sis
 from tests.kserve.made import Place, all_made

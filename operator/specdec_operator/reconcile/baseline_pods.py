@@ -14,8 +14,8 @@ from specdec_operator.observe.store import OwnedObjects, baseline_name, predicto
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import BaselinePodsMemory, ServiceMemory
 from specdec_operator.reconcile.own import write_own
+from specdec_operator.render.baseline_pods import render_baseline_pods
 from specdec_operator.render.inference_service import render
-from specdec_operator.render.plain_arm import render_baseline_pods
 from specdec_operator.render.plan import plan
 
 _UNSEEN: Final = 10.0
