@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.kube.paths import path_of
+from specdec_operator.kube.client import path_of
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.cluster_info import ClusterInfo

@@ -3,19 +3,59 @@
 The operator's loop reads and writes it as it does a real one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_command.story import objects
-from specdec_command.story.nothing import NothingElse
 from specdec_command.story.recording import EngineRecording, Page, StoryRecording
 from specdec_operator.api.guard import Guard
+from specdec_operator.errors import Unavailable
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.observe.store import Stores
 
 Body = dict[str, Any]
+
+
+class NothingElse:
+    """Answers as an API server where nothing else is. Raises Unavailable for a write that no chapter makes."""
+
+    async def read(self, path: str, **_: str) -> Body | None:
+        """Nothing lies there."""
+        return None
+
+    async def list_metadata(self, path: str, label_selector: str) -> list[Body] | None:
+        """There is nothing of the kind."""
+        return []
+
+    async def log_end(self, namespace: str, pod: str) -> str:
+        """No pod has a log."""
+        return ""
+
+    async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
+        """Nothing of others is there to be changed."""
+        raise _not_recorded("patch", manifest)
+
+    async def set_managers(self, manifest: Body, entries: Sequence[Body]) -> Body:
+        """Nothing of others is there to be taken over."""
+        raise _not_recorded("set_managers", manifest)
+
+    async def remove(self, manifest: Body) -> None:
+        """What is not there is gone already."""
+
+    async def evict(self, namespace: str, pod: str) -> None:
+        """No pod of the story is restarted."""
+        raise Unavailable("NotRecorded", f"evict pod {pod}: no pod of the recording is restarted")
+
+    async def post_event(self, namespace: str, event: Body) -> None:
+        """Events are taken from the loop itself."""
+
+
+def _not_recorded(verb: str, manifest: Body) -> Unavailable:
+    return Unavailable("NotRecorded", f"{verb} {manifest['kind']}: the recording has no such write")
+
+
 _URL: Final = "http://tiny-predictor.demo"
 
 

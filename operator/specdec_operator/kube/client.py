@@ -14,8 +14,31 @@ from kubernetes.aio import config
 from specdec_operator import __version__, metrics, names
 from specdec_operator.errors import Unavailable
 from specdec_operator.kube import request
-from specdec_operator.kube.paths import eviction, path_of
 from specdec_operator.kube.request import ApiError, ApiRequests, Manifest, translated, unless_gone
+
+_PLURALS: Final[Mapping[str, str]] = {
+    "Deployment": "deployments",
+    "InferenceService": "inferenceservices",
+    "Job": "jobs",
+    "Pod": "pods",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+}
+
+
+def path_of(manifest: Mapping[str, Any]) -> str:
+    """The path of an object of a namespace, of one of the kinds that the operator makes."""
+    version, meta = manifest["apiVersion"], manifest["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{base}/namespaces/{meta['namespace']}/{_PLURALS[manifest['kind']]}/{meta['name']}"
+
+
+def eviction(namespace: str, pod: str) -> tuple[str, dict[str, Any]]:
+    """The path and the body of the request to evict a pod, which respects every PodDisruptionBudget."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+    metadata = {"name": pod, "namespace": namespace}
+    return path, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+
 
 __all__ = ["ApiError", "ApiServer", "KubeClient", "Manifest", "version_of"]
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.version import Version
 from specdec_operator import names
+from specdec_operator.api.autoscaling import Autoscaling, ScalerClass
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.pod import Pod
@@ -21,9 +22,57 @@ from specdec_operator.api.rollout import Rollout, Strategy
 from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
 from specdec_operator.api.types import Part
 from specdec_operator.engine.build import build_of
+from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
 from specdec_operator.render.plan import Plan
-from specdec_operator.render.scaling import BESIDE_PODS, SCALER, class_of_pods, in_place, number_of_pods, scaler_class
+
+Manifest: TypeAlias = dict[str, Any]
+
+SCALER: Final = f"{KSERVE_GROUP}/autoscalerClass"
+_NOBODY: Final = "none"
+BESIDE_PODS: Final = frozenset(
+    {"minReplicas", "maxReplicas", "scaleMetric", "scaleTarget", "scaleMetricType", "autoScaling"}
+)
+"""Parts of the predictor about the number of pods. Changing them restarts none."""
+
+
+def scaler_class(spec: Spec) -> str:
+    """The value of KServe's annotation. It reaches the pods: another one replaces them."""
+    return spec.autoscaling.autoscaler_class.value if spec.autoscaling else _NOBODY
+
+
+def class_of_pods(spec: Spec) -> Manifest:
+    """The part of that by which revisions differ; nothing without an autoscaler."""
+    return {"autoscalerClass": scaler_class(spec)} if spec.autoscaling else {}
+
+
+def number_of_pods(spec: Spec, fewer: int = 0) -> Manifest:
+    """The predictor's part about it. fewer: pods that give way to baseline pods; an autoscaler's never do."""
+    if spec.autoscaling is None:
+        number = max(1, spec.replicas - fewer) if fewer else spec.replicas
+        return {"minReplicas": number, "maxReplicas": number}
+    if spec.autoscaling.autoscaler_class is ScalerClass.EXTERNAL:
+        return {}
+    return _of_kserves(spec.autoscaling)
+
+
+def _of_kserves(asked: Autoscaling) -> Manifest:
+    said = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+    more = {name: said[name] for name in ("metrics", "behavior") if name in said}
+    named = ("maxReplicas", "scaleMetric", "scaleTarget", "scaleMetricType")
+    return {
+        "minReplicas": asked.least,
+        **{name: said[name] for name in named if name in said},
+        **({"autoScaling": more} if more else {}),
+    }
+
+
+def in_place(spec: Spec) -> Manifest:
+    """The strategy by which old pods go before new ones come. An autoscaler's number changes, and this must not."""
+    if spec.replicas == 1 and spec.autoscaling is None:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
 
 PLUGINS: Final = MappingProxyType({Accelerator.NVIDIA: "nvidia.com/gpu", Accelerator.ASCEND: "huawei.com/Ascend910"})
 """What the vendor's own device plugin calls its devices; a CPU needs none."""
@@ -71,8 +120,6 @@ def _enough(rollout: Rollout) -> int:
     """Seconds for which a pod that is to stop goes on with what it was asked."""
     return round(rollout.grace) - _TO_END
 
-
-Manifest: TypeAlias = dict[str, Any]
 
 _BESIDE_PODS: Final = BESIDE_PODS | {"deploymentStrategy"}
 """Parts of the predictor that no pod template shows: changing them restarts no pod."""

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from specdec_engine import head_names
 from specdec_engine.methods import PATH_METHODS, head_name
 from specdec_engine.rule import Finding, Severity
 from specdec_engine.tables import in_release, releases
 from specdec_engine.version import NEWEST, Version
-from specdec_runtime.preflight import kinds
 from specdec_runtime.preflight.finding import FolderRule
+
+if TYPE_CHECKING:
+    from specdec_runtime.preflight.artifact import ModelFolder
+
+_HEAD_TENSORS: Final = re.compile(
+    r"(^|\.)(fc|eagle_linear|midlayer|d2t|t2d|mask_hidden|medusa_heads|blocks|markov_head|enorm|eh_proj|mtp\w*)(\.|$)"
+    r"|^\d+\.\d+\.linear\."
+)
+
+
+def is_head(artifact: ModelFolder) -> bool:
+    """Whether a folder certainly holds a head. A head is not a language model of its own."""
+    config, tensors = artifact.settings, artifact.tensors or {}
+    named = any(map(head_names.is_head, config.architectures))
+    marked = "fc.weight" in tensors or "eagle_linear.weight" in tensors
+    return named or marked or config.model_type in head_names.TYPES or "speculators_model_type" in config.document
+
+
+def is_language_model(artifact: ModelFolder) -> bool:
+    """Whether a folder certainly holds a whole language model and nothing of a head."""
+    names = (artifact.tensors or {}).keys()
+    whole = {"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.input_layernorm.weight"} <= names
+    plain = all(each.endswith("ForCausalLM") for each in artifact.settings.architectures)
+    return whole and plain and not is_head(artifact) and not any(_HEAD_TENSORS.search(name) for name in names)
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,14 +91,14 @@ RULES: Final = (PLAIN, HEAD, GONE, PATH, UNKNOWN)
 def fits(case: PreflightCase) -> Iterator[Finding]:
     """A head for methods with heads, a language model for draft_model."""
     head, draft = case.head, case.draft
-    if head is not None and kinds.is_language_model(head):
+    if head is not None and is_language_model(head):
         yield PLAIN.found(
             head.field,
             f"{head.path} has {_names(head.settings.architectures)} with {len(head.tensors or {})} tensors, a "
             f"complete language model: method {case.method} needs a head that was trained for this target; set "
             '"method": "draft_model", or set the folder of the head',
         )
-    if draft is not None and case.method == "draft_model" and kinds.is_head(draft):
+    if draft is not None and case.method == "draft_model" and is_head(draft):
         kind = draft.settings.text("speculators_model_type") or _names(draft.settings.architectures)
         yield HEAD.found(
             draft.field,

@@ -12,7 +12,7 @@ import pytest
 from tests.hostile_http import Asked, in_a_thread, replying
 from tests.ports import free_port
 
-from specdec_runtime import connections, drain, leaving, stop
+from specdec_runtime import drain, leaving, stop
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_only_open_connections_from_elsewhere_keep_a_pod(
     """The kernel's own lines: what is closed, what only listens and what the pod asks itself waits for nothing."""
     table = tmp_path / "tcp"
     table.write_text(f"{_HEADER}   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000 0 0 1\n")
-    assert connections.count(8080, (table, tmp_path / "no-such-table")) == counted
+    assert drain.count(8080, (table, tmp_path / "no-such-table")) == counted
 
 
 def test_it_waits_for_clients_that_hold_a_connection(vllm: Metrics) -> None:

@@ -8,8 +8,7 @@ import pytest
 from tests.hostile_http import HostileServer, answering, silent
 
 from specdec_operator.guard.counters import Counters, Unread
-from specdec_operator.scrape.pods import PodMetrics
-from specdec_operator.scrape.silence import Silence, grown, waits, without_gone
+from specdec_operator.scrape.pods import PodMetrics, Silence, grown, waits, without_gone
 
 PAGE = b'vllm:generation_tokens_total{engine="0"} 22\n'
 HANGING = 300
