@@ -85,7 +85,7 @@ generate: venv ## Write crds/, manifests/, the reference pages and the images' r
 	$(RUN) -m hack.packaging.man
 
 golden: venv ## Rewrite tests/golden; `git diff` is the review
-	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/render/test_inference_service.py tests/unit/cli/test_status_view.py tests/chart/test_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
+	SPECDEC_GOLDEN=write $(RUN) -m pytest -q tests/unit/render/test_inference_service.py tests/unit/cli/test_status_page.py tests/chart/test_render.py tests/gitops/test_page.py tests/gitops/test_argocd_lua.py
 
 verify: venv ## Fail when a generated file is stale
 	@$(RUN) -m specdec_operator.schema.crd | diff -u crds/serving.specdec.io_speculativeinferenceservices.yaml - \

@@ -322,3 +322,32 @@ def test_a_forbidden_import_is_seen() -> None:
         "prometheus_client.parser",
         "yaml",
     }
+
+
+OF_NO_MODULE = {
+    "cli/test_import": "the module is cli/import_.py",
+    "deploy/test_monitoring": "the files of the chart that monitor",
+    "docs/test_links": "pages",
+    "docs/test_words": "pages",
+    "hack/test_browser_package": "a tool of the tests",
+    "hack/test_debian": "a tool of the tests",
+    "process/test_loaded_modules": "the process as a whole",
+    "test_agreement": "all parts together",
+    "test_declared_once": "all parts together",
+    "test_released_interface": "all parts together",
+}
+
+
+def test_each_unit_test_is_named_after_the_module_that_it_tests() -> None:
+    """`test_X.py` or `test_X_aspect.py` for a module or a folder X, so that a module's tests are found by its name."""
+    files = [path for root in ("operator", "runtime", "hack", "lab") for path in (ROOT / root).rglob("*.py")]
+    modules = {name for each in files for name in (each.stem, each.parent.name, f"{each.parent.name}_{each.stem}")}
+    unit = ROOT / "tests/unit"
+    tests = {path.relative_to(unit).with_suffix("").as_posix() for path in unit.rglob("test_*.py")}
+    others = {each for each in tests if each.startswith(tuple(OF_NO_MODULE))}
+    words = {each: each.rpartition("/test_")[2].removeprefix("test_").split("_") for each in tests - others}
+    named = {
+        each for each, parts in words.items() if modules & {"_".join(parts[: end + 1]) for end in range(len(parts))}
+    }
+    assert words.keys() - named == set()
+    assert [each for each in OF_NO_MODULE if not any(test.startswith(each) for test in others)] == []

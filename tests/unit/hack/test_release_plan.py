@@ -10,7 +10,7 @@ from hack.dry_run.node import drafting
 from hack.release import index, plan, pushed
 from hack.release.pushed import Pushed, ReleaseRefused
 from hack.release.ship import Release
-from tests.unit.hack.test_supply_release import RUN
+from tests.unit.hack.test_release_pushed import RUN
 
 OWNER = {"GITHUB_REPOSITORY_OWNER": "Some-Team"}
 
