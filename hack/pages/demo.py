@@ -24,7 +24,7 @@ _SLICE_SECONDS: Final = 3.0
 MAX_TOKENS: Final = 96  # of a request
 
 
-class Answer(NamedTuple):
+class DemoAnswer(NamedTuple):
     """One answered request, with the completion tokens of its usage."""
 
     began: float
@@ -67,7 +67,7 @@ class KServeRun:
     guard: Mapping[str, Any]
     strategy: str
     kserve: str
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[DemoAnswer] = field(default_factory=list)
     failures: list[tuple[float, str]] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class KServeRun:
         return (int(self.guard["failureLimit"]) + 1) * parse_duration(self.guard["window"])
 
 
-def rate(answers: Iterable[Answer], span: Span) -> float:
+def rate(answers: Iterable[DemoAnswer], span: Span) -> float:
     """Tokens per second within a span. A request that reaches over an edge counts by the share of its time inside."""
     inside = [(each, min(each.ended, span.end) - max(each.began, span.begin)) for each in answers]
     tokens = sum(each.tokens * time / (each.ended - each.began) for each, time in inside if time > 0)
@@ -155,7 +155,7 @@ def _requests(run: KServeRun) -> Report:
     return counts | {"clients": 1, "max_tokens": MAX_TOKENS}
 
 
-def _speed(answers: Sequence[Answer], span: Span) -> Report:
+def _speed(answers: Sequence[DemoAnswer], span: Span) -> Report:
     rates = [round(rate(answers, part), 1) for part in slices(span, _SLICE_SECONDS)]
     return {"tokens_per_second": round(statistics.median(rates), 1), "spread": [min(rates), max(rates)]}
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from hack.test import run
 from hack.test.node import SharedCluster, why_none
-from hack.test.parts import ALL, QUICK, PartNeeds, Plan, SuitePart
+from hack.test.parts import ALL, QUICK, LanePlan, PartNeeds, SuitePart
 from hack.test.run import PartResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -32,7 +32,7 @@ def everything() -> None:
     raise typer.Exit(_closed(_results(ALL)))
 
 
-def _results(plan: Plan) -> list[PartResult]:
+def _results(plan: LanePlan) -> list[PartResult]:
     """The lanes side by side, the first one in this thread, which Ctrl-C reaches; then the parts that run alone."""
     why, node = why_none(), SharedCluster()
     try:

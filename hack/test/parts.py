@@ -28,7 +28,7 @@ class SuitePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LanePlan:
     """lanes: parts of a lane run one after the other, lanes side by side. alone: afterwards, one after the other.
 
     Parts that need the cluster are in one lane, because they change it; those without an operator come first.
@@ -76,7 +76,7 @@ WIRE = SuitePart(
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
     words=("-n", "4", *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
 )
-QUICK = Plan(
+QUICK = LanePlan(
     lanes=(
         (UNIT,),
         (WIRE,),
@@ -164,7 +164,7 @@ _WAITING = (
         words=("-n", "6", FAULTS),
     ),
 )
-ALL = Plan(
+ALL = LanePlan(
     lanes=(_COMPUTING, _WAITING, _SHARED),
     alone=(
         SuitePart(

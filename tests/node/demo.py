@@ -14,7 +14,7 @@ import pytest
 import yaml
 from hack.cluster import kserve, volumes
 from hack.pages import demo
-from hack.pages.demo import Answer, KServeRun, Moments, Reading, Span
+from hack.pages.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from kubernetes.aio.client.exceptions import ApiException
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -171,7 +171,7 @@ async def answered(service: Service, prompt: str, run: KServeRun) -> bool:
     except (Refused, *LOST) as error:
         run.failures.append((time.monotonic(), " ".join(f"{type(error).__name__}: {error}".split())[:160]))
         return False
-    run.answers.append(Answer(began, time.monotonic(), int(answer["usage"]["completion_tokens"])))
+    run.answers.append(DemoAnswer(began, time.monotonic(), int(answer["usage"]["completion_tokens"])))
     return True
 
 

@@ -30,7 +30,7 @@ from specdec_operator.reconcile.throttle import Throttle
 Body: TypeAlias = Mapping[str, Any]
 
 
-class Adapter(Protocol):
+class ServiceAdapter(Protocol):
     """How a kind of services is read and written. Everything that asks the API server raises Unavailable."""
 
     async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
@@ -56,7 +56,7 @@ class Adapters:
     clock: Callable[[], float]
     remember: Callable[[Key, ServiceMemory], ServiceMemory]
 
-    def of_spec(self, parsed: Parsed) -> Adapter:
+    def of_spec(self, parsed: Parsed) -> ServiceAdapter:
         """The kind of a service by its newest spec."""
         ref = guest_of(parsed)
         return OwnService(self) if ref is None else GuestService(self.cluster, self.stores, self.cluster_info, ref)

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 from hack.pages import demo
-from hack.pages.demo import Answer, KServeRun, Moments, Reading, Span
+from hack.pages.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from tests.node import demo as story
 
 from specdec_engine.accelerators import Accelerator
@@ -39,7 +39,7 @@ def run() -> KServeRun:
         strategy="Surge",
         kserve="0.20.0",
         answers=[
-            Answer(at, at + 1, each) for span, each in acts.values() for at in range(int(span.begin), int(span.end))
+            DemoAnswer(at, at + 1, each) for span, each in acts.values() for at in range(int(span.begin), int(span.end))
         ],
         failures=[(131.26, "Refused: no endpoints")],
         readings=[
@@ -146,9 +146,9 @@ def test_a_run_with_failed_requests_shows_them(run: KServeRun, tmp_path: pathlib
 
 def test_a_request_over_an_edge_counts_by_its_share() -> None:
     """A quarter of its time inside is a quarter of its tokens; what only touches counts nothing."""
-    assert demo.rate([Answer(0, 2, 100), Answer(1, 4, 100)], Span(0, 4)) == pytest.approx(50)
-    assert demo.rate([Answer(-3, 1, 100)], Span(0, 1)) == pytest.approx(25)
-    assert demo.rate([Answer(-1, 0, 100), Answer(1, 2, 100)], Span(0, 1)) == 0
+    assert demo.rate([DemoAnswer(0, 2, 100), DemoAnswer(1, 4, 100)], Span(0, 4)) == pytest.approx(50)
+    assert demo.rate([DemoAnswer(-3, 1, 100)], Span(0, 1)) == pytest.approx(25)
+    assert demo.rate([DemoAnswer(-1, 0, 100), DemoAnswer(1, 2, 100)], Span(0, 1)) == 0
 
 
 def test_slices_cover_the_span_without_gap_or_overlap() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hack.test import __main__ as command
 from hack.test import run
 from hack.test.node import SharedCluster
-from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, PartNeeds, Plan, SuitePart
+from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, LanePlan, PartNeeds, SuitePart
 
 ROOT = run.ROOT
 
@@ -55,7 +55,7 @@ def test_what_measures_runs_alone() -> None:
 
 
 @pytest.mark.parametrize("plan", [QUICK, ALL], ids=["quick", "all"])
-def test_the_cluster_is_changed_by_one_lane_and_made_once(plan: Plan) -> None:
+def test_the_cluster_is_changed_by_one_lane_and_made_once(plan: LanePlan) -> None:
     """Two lanes would take the operator from each other; an operator goes with its cluster only."""
     needs = [
         [part.needs for part in lane if part.needs in (PartNeeds.CLUSTER, PartNeeds.OPERATOR)] for lane in plan.lanes
@@ -132,5 +132,5 @@ def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
     )
     after = _part(tmp_path / "c", f"assert pathlib.Path('{one}').exists() and pathlib.Path('{two}').exists()")
     needs_a_node = SuitePart(name="node", proves="", words=(), needs=PartNeeds.OPERATOR)
-    results = command._results(Plan(lanes=lanes, alone=(after, needs_a_node)))
+    results = command._results(LanePlan(lanes=lanes, alone=(after, needs_a_node)))
     assert [each.outcome for each in results] == [*(["1 passed, 0 failed, 0 skipped"] * 3), "not run: no node"]

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.builders import limits, view
-from tests.unit.guard.test_properties_states import reborn
+from tests.unit.guard.test_state_properties import reborn
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.counters import FAMILIES, Counters, Sample, counters_of, read_counters
