@@ -23,7 +23,7 @@ from tests.node.service import NAME, Service
 from tests.wire.api import POD, SIS, Api, Object, Refused
 
 ROOT = pathlib.Path(__file__).parents[2]
-PLAIN, SPECULATIVE = (ROOT / "manifests" / "samples" / f"demo-{name}.yaml" for name in ("plain", "speculative"))
+BASELINE, SPECULATIVE = (ROOT / "manifests" / "samples" / f"demo-{name}.yaml" for name in ("plain", "speculative"))
 NAMESPACE = "demo"
 MEASURED, SETTLING = 15.0, 4.0
 """Seconds. A new engine is slow for its first answers; counted in, they would flatter what is compared with it."""
@@ -79,7 +79,7 @@ class Story:
     async def tell(self) -> None:
         """Measures the baseline on both topics, the draft on both, and what is served after the rollback."""
         with self._step("plain service comes up"):
-            await self._apply(PLAIN, "Serving")
+            await self._apply(BASELINE, "Serving")
         with self._step("plain service measured"):
             await self._measure("plain_code", "code")
             await self._measure("plain_drift", "drift")

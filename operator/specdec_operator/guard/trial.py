@@ -195,7 +195,7 @@ def trial_text(trial: Trial) -> str:
     """Both times as text."""
     found, windows = compared(trial), (len(trial.plain), len(trial.speculating))
     return (
-        f"the baseline took {1000 * found.baseline:.1f} ms per output token over {windows[0]} windows, speculation "
-        f"took {1000 * found.seconds:.1f} ms over {windows[1]} windows before: speedup {found.speedup:.2f} "
+        f"the baseline took {1000 * found.baseline:.1f} ms per output token over {windows[0]} windows, "
+        f"speculation took {1000 * found.seconds:.1f} ms over {windows[1]} windows before: speedup {found.speedup:.2f} "
         f"(95 % interval {found.low:.2f} to {found.high:.2f}), required {trial.least:.2f}"
     )

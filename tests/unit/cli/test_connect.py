@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.hostile_http import Asked, HostileServer, replying
 
-from specdec_command.cli.connect import Where, services
+from specdec_command.cli.connect import ClusterChoice, services
 from specdec_operator.errors import Unavailable
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -41,7 +41,7 @@ async def all_services(server: ApiServer, folder: pathlib.Path) -> dict[str, Any
         config = {"current-context": "here", "clusters": [named], "users": [named], "contexts": [context]}
         path = folder / "kubeconfig"
         path.write_text(yaml.safe_dump(config))
-        async with services(Where(namespace="team-a", context=None, kubeconfig=str(path))) as found:
+        async with services(ClusterChoice(namespace="team-a", context=None, kubeconfig=str(path))) as found:
             return await found.all(everywhere=False)
 
 

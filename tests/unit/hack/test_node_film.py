@@ -60,7 +60,7 @@ async def test_the_moments_of_a_rollback_are_those_after_the_onset() -> None:
         (POD, _pod("p3", "plain", ready=True), 40),
         (POD, _pod("p3", "plain", ready=True), 41),
     )
-    assert [await seen.phase("Responding", 10, 1), await seen.plain(10, 1), await seen.serving(10, 1)] == [
+    assert [await seen.phase("Responding", 10, 1), await seen.baseline(10, 1), await seen.serving(10, 1)] == [
         21.5,
         21.6,
         40,
