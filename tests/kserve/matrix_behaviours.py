@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import yaml
 from hack.kserve import module
 
 from specdec_operator.staging.kserve import KServe
@@ -103,7 +104,7 @@ async def install_keda(api: Api, version: str) -> str:
     words = ["go", "list", "-m", "-json", KEDA]
     told = json.loads(subprocess.run(words, cwd=source, capture_output=True, text=True, check=True).stdout)
     text = (pathlib.Path(told["Dir"]) / _KEDA_FILE).read_text()
-    body = module.yaml.safe_load(text)
+    body = yaml.safe_load(text)
     await put_definition(api, body)
     return str(told["Version"]).removeprefix("v")
 
