@@ -19,8 +19,8 @@ from hack.images import content
 
 NAMESPACE = "specdec-system"
 _MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
-_WAIT_SECONDS = 180
-_REMOVED_SECONDS = 120
+_WAIT_SECONDS = 240
+_REMOVED_SECONDS = 240
 _NAMES = ("image", "value")
 """Keys under which an image is named: of a container, and of the variable with the operator's own image."""
 

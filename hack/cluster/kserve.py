@@ -65,7 +65,11 @@ class OnNode:
             env={"PATH": packages.search_path()} | dict(environment),
         )
         process.until(
-            "answer from the KServe controller", self._healthy, layout=self.layout, needs=(PROCESS,), timeout=60
+            "answer from the KServe controller",
+            self._healthy,
+            layout=self.layout,
+            needs=(PROCESS,),
+            timeout=shell.PATIENCE,
         )
 
     def _healthy(self) -> bool:

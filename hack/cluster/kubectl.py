@@ -51,12 +51,12 @@ def command(kubeconfig: pathlib.Path, *words: str) -> list[str]:
     return [str(program), f"--kubeconfig={kubeconfig}", caching, *words]
 
 
-def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = 20.0) -> shell.CommandOutput:
+def ask(kubeconfig: pathlib.Path, *words: str, timeout: float = shell.PATIENCE) -> shell.CommandOutput:
     """Run kubectl and return its answer, whatever it is."""
     return shell.ask(command(kubeconfig, *words), timeout=timeout)
 
 
-def run(kubeconfig: pathlib.Path, *words: str, timeout: float = 60.0) -> str:
+def run(kubeconfig: pathlib.Path, *words: str, timeout: float = shell.PATIENCE) -> str:
     """Run kubectl, which must succeed, and return what it printed. Raises ClusterError."""
     return shell.run(command(kubeconfig, *words), timeout=timeout)
 
@@ -84,7 +84,7 @@ def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None
     run(kubeconfig, *words)
 
 
-def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = 30.0) -> None:
+def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = shell.PATIENCE) -> None:
     """Wait until CRDs are served. `kubectl wait` fails on one without conditions yet, so it is repeated."""
     deadline = time.monotonic() + timeout
     words = ["wait", "--for=condition=Established", "--timeout=10s", *(f"crd/{name}" for name in crds)]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hack.cluster import binaries, kubectl, netns, node, process, record, single
+from hack.cluster import binaries, kubectl, netns, node, process, record, shell, single
 from hack.cluster.errors import ClusterError
 from hack.cluster.paths import ClusterLayout
 from hack.cluster.record import ClusterDriver
@@ -52,7 +52,7 @@ class MetricsServer:
         single.SingleNode(layout=self.layout, say=self.say).spawn(PROCESS, command)
         authority = (self.layout.pki / "ca.crt").read_bytes()
         kubectl.apply(self.layout.kubeconfig, objects(authority), self.layout.run / f"{PROCESS}.json")
-        process.until("usage of the node", self._answers, layout=self.layout, needs=(PROCESS,), timeout=120)
+        process.until("usage of the node", self._answers, layout=self.layout, needs=(PROCESS,), timeout=shell.PATIENCE)
 
     def _require_node(self) -> None:
         if record.running().driver is ClusterDriver.KIND:

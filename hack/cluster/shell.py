@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from hack.cluster.errors import ClusterError
 
+PATIENCE = 240.0
+"""Seconds that a command, or what it waits for, may take: a loaded machine is slow, and that is no failure."""
 _WORDS = 600
 ENGINES = ("docker", "podman")
 
@@ -21,7 +23,7 @@ class CommandOutput:
     err: str
 
 
-def ask(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> CommandOutput:
+def ask(argv: Sequence[str], *, timeout: float = PATIENCE, env: Mapping[str, str] | None = None) -> CommandOutput:
     """Run a command and return its answer, whatever it is; 127 is an absent program, 124 a hanging one."""
     try:
         done = subprocess.run(
@@ -59,7 +61,7 @@ def _finished(program: subprocess.Popen[bytes], timeout: float) -> int:
         return program.wait()
 
 
-def run(argv: Sequence[str], *, timeout: float = 60.0, env: Mapping[str, str] | None = None) -> str:
+def run(argv: Sequence[str], *, timeout: float = PATIENCE, env: Mapping[str, str] | None = None) -> str:
     """Run a command that must succeed and return what it printed."""
     answer = ask(argv, timeout=timeout, env=env)
     if answer.code != 0:

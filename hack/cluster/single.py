@@ -8,7 +8,20 @@ from dataclasses import dataclass
 
 import yaml
 
-from hack.cluster import binaries, cgroups, containers, forward, kubectl, netns, node, packages, pki, process, teardown
+from hack.cluster import (
+    binaries,
+    cgroups,
+    containers,
+    forward,
+    kubectl,
+    netns,
+    node,
+    packages,
+    pki,
+    process,
+    shell,
+    teardown,
+)
 from hack.cluster.paths import ClusterLayout
 from hack.cluster.pki import NODE_NAME
 
@@ -68,7 +81,7 @@ class SingleNode:
             lambda: kubectl.api_ready(port, self.layout.pki / "ca.crt"),
             layout=self.layout,
             needs=("etcd", "kube-apiserver", "forward"),
-            timeout=90,
+            timeout=shell.PATIENCE,
         )
 
     def start_node(self) -> None:
@@ -82,7 +95,7 @@ class SingleNode:
             self._takes_pods,
             layout=self.layout,
             needs=("kubelet", "containerd", "kube-apiserver", "kube-controller-manager"),
-            timeout=90,
+            timeout=shell.PATIENCE,
         )
 
     def _takes_pods(self) -> bool:
@@ -114,7 +127,7 @@ class SingleNode:
             lambda: containers.answers(self.layout),
             layout=self.layout,
             needs=("containerd",),
-            timeout=60,
+            timeout=shell.PATIENCE,
         )
 
     def _forward(self) -> int:

@@ -82,7 +82,7 @@ def _row(
 
 def _component_reports(layout: ClusterLayout) -> dict[str, str]:
     """Ask the API server how its neighbours are; it alone can reach their ports."""
-    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/api/v1/componentstatuses", timeout=10)
+    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/api/v1/componentstatuses")
     if answer.code != 0:
         return {}
     items = json.loads(answer.out)["items"]
@@ -98,7 +98,7 @@ def _verdict(conditions: list[dict[str, str]]) -> str:
 
 def _node(layout: ClusterLayout, runtime_answers: bool | None) -> ClusterPart:
     words = ["get", "nodes", f"-o=jsonpath={_EVERY_READY}"]
-    answer = kubectl.ask(layout.kubeconfig, *words, timeout=10)
+    answer = kubectl.ask(layout.kubeconfig, *words)
     fine = answer.code == 0 and set(answer.out.split()) == {"True"} and runtime_answers is not False
     trouble = "containerd does not answer" if runtime_answers is False else (answer.err.strip() or "not Ready")
     return ClusterPart(
@@ -107,12 +107,12 @@ def _node(layout: ClusterLayout, runtime_answers: bool | None) -> ClusterPart:
 
 
 def _api_of_kind(layout: ClusterLayout) -> ClusterPart:
-    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/readyz", timeout=10)
+    answer = kubectl.ask(layout.kubeconfig, "get", "--raw=/readyz")
     return ClusterPart(name="kind", healthy=answer.code == 0, version=versions.KIND, note=answer.err.strip())
 
 
 def _kserve_in_cluster(layout: ClusterLayout) -> ClusterPart:
     words = ["get", "deployment/kserve-controller-manager", f"--namespace={kserve.NAMESPACE}"]
-    answer = kubectl.ask(layout.kubeconfig, *words, "-o=jsonpath={.status.availableReplicas}", timeout=10)
+    answer = kubectl.ask(layout.kubeconfig, *words, "-o=jsonpath={.status.availableReplicas}")
     fine = answer.out.strip() not in ("", "0")
     return ClusterPart(name="KServe", healthy=fine, version=versions.KSERVE, note=answer.err.strip())

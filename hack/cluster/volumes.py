@@ -20,7 +20,7 @@ def ensure_models(path: pathlib.Path, namespace: str) -> None:
     _forget_other(config, folder, namespace)
     kubectl.apply(config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json")
     bound = ["wait", "--for=jsonpath={.status.phase}=Bound", f"pvc/{CLAIM}", f"--namespace={namespace}"]
-    shell.run(kubectl.command(config, *bound, "--timeout=30s"))
+    shell.run(kubectl.command(config, *bound, f"--timeout={shell.PATIENCE:.0f}s"), timeout=shell.PATIENCE + 10)
 
 
 def volume_name(folder: pathlib.Path, namespace: str) -> str:

@@ -114,7 +114,7 @@ def _render(config: pathlib.Path, target: pathlib.Path) -> None:
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for name in FOLDERS:
         if (config / name).is_dir():
-            text = shell.run(["env", f"--chdir={config}", str(kubectl), "kustomize", name], timeout=120)
+            text = shell.run(["env", f"--chdir={config}", str(kubectl), "kustomize", name])
             loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
             found |= {key_of(each): each for each in yaml.load_all(text, loader) if each}
     if not found:

@@ -36,7 +36,10 @@ def cluster() -> Iterator[pathlib.Path]:
     yield kubeconfig
     runtimes = ("clusterservingruntimes", "--selector=app.kubernetes.io/part-of=specdec-operator")
     for words in (("crd", CRD), runtimes, ("namespace", chart.NAMESPACE)):
-        shell.run(kubectl.command(kubeconfig, "delete", *words, "--ignore-not-found", "--timeout=60s"), timeout=70)
+        shell.run(
+            kubectl.command(kubeconfig, "delete", *words, "--ignore-not-found", f"--timeout={shell.PATIENCE:.0f}s"),
+            timeout=shell.PATIENCE + 10,
+        )
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ BUCKET = "models"
 PORT = 9000
 _NAME = "s3"
 _KEYS = {"S3_ACCESS_KEY": "AKIASPECDECTESTS0000", "S3_SECRET_KEY": "of-the-tests-and-of-nobody-else-00000000"}
-_WAIT_SECONDS = 120
+_WAIT_SECONDS = 240
 _LABELS = {"app": _NAME}
 
 

@@ -21,7 +21,7 @@ def switch(version: str) -> None:
         environment.setenv("KSERVE", version)
         lifecycle.up(print)
     kubectl.run(kubectl.config(), "rollout", "restart", *_OPERATOR)
-    kubectl.run(kubectl.config(), "rollout", "status", "--timeout=120s", *_OPERATOR, timeout=150)
+    kubectl.run(kubectl.config(), "rollout", "status", "--timeout=240s", *_OPERATOR, timeout=250)
 
 
 @pytest.fixture(params=OTHERS)
