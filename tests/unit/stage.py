@@ -1,5 +1,6 @@
 """A stage for the loop of one sis: a clock, an API server in a dict, engines that count, and one who plays KServe."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ class FakeCluster:
     async def find(self, manifest: Body) -> Body | None:
         """The InferenceService, the existing budget, or the PVC or Job that was made last under a name."""
         if manifest["kind"] == "InferenceService":
-            return self.child or None
+            return with_version(self.child) if self.child else None
         if manifest["kind"] == "PodDisruptionBudget":
             return self.there.get(path_of(manifest))
         made = [each for each in self.made if each["kind"] == manifest["kind"]]
@@ -89,7 +90,8 @@ class FakeCluster:
     async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
         """Changes the InferenceService of another owner if every test in the patch holds."""
         assert manifest["metadata"]["name"] == self.child["metadata"]["name"]
-        self.child = patched(self.child, changes)
+        self.child = patched(with_version(self.child), changes)
+        del self.child["metadata"]["resourceVersion"]
         self.calls.append(("patch", manifest["metadata"]["name"]))
         return self.child
 
@@ -122,6 +124,13 @@ class FakeCluster:
         self.status = status
         self.version += 1
         return self.version
+
+
+def with_version(body: Body) -> Body:
+    """A copy with the version that its content has: another content is another version."""
+    copy: Body = json.loads(json.dumps(body))
+    copy["metadata"]["resourceVersion"] = hashlib.sha256(json.dumps(copy).encode()).hexdigest()
+    return copy
 
 
 def patched(body: Body, changes: Sequence[Body]) -> Body:

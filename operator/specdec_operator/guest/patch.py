@@ -1,7 +1,8 @@
 """The patch that takes the speculation of an InferenceService out, and the one that brings it back. Pure.
 
-Each is one JSON patch that tests what it replaces: where its owner has changed that meanwhile, nothing is written. What
-was taken out is kept in an annotation of the same patch, so it is known without this operator.
+Each is one JSON patch that tests the object's version: where its owner has changed it meanwhile, nothing is written. A
+test of the values would not do, because the API server compares bytes, and escapes `&`, `<` and `>`. What was taken out
+is kept in an annotation of the same patch, so it is known without this operator.
 """
 
 import json
@@ -79,10 +80,10 @@ def taken_out(live: Body) -> TakenOut | None:
     return made if lists and all(isinstance(each, str) for each in (*texts, *made.value, *made.words)) else None
 
 
-def take_out(place: SpeculationPlace, record: TakenOut) -> Patch:
+def take_out(live: Body, place: SpeculationPlace, record: TakenOut) -> Patch:
     """The patch that takes it out, of an InferenceService that has annotations: its owner's leave is one."""
     kept = json.dumps(asdict(record))
-    return [*_replace(place.path, place.value, place.baseline), {"op": "add", "path": _annotation(), "value": kept}]
+    return [*_replace(live, place.path, place.baseline), {"op": "add", "path": _annotation(), "value": kept}]
 
 
 def bring_back(live: Body, taken: TakenOut) -> Patch | None:
@@ -91,11 +92,7 @@ def bring_back(live: Body, taken: TakenOut) -> Patch | None:
     before = next((each for each in _places(_with(live, taken)) if each.path == taken.path), None)
     if left is None or before is None or left.value != before.baseline:
         return None
-    return [
-        *_replace(taken.path, left.value, taken.value),
-        {"op": "test", "path": _annotation(), "value": _annotations(live)[TAKEN_OUT_ANNOTATION]},
-        {"op": "remove", "path": _annotation()},
-    ]
+    return [*_replace(live, taken.path, taken.value), {"op": "remove", "path": _annotation()}]
 
 
 def _with(live: Body, taken: TakenOut) -> Body:
@@ -112,8 +109,9 @@ def _with(live: Body, taken: TakenOut) -> Body:
     return copy
 
 
-def _replace(path: str, old: list[str], new: list[str]) -> Patch:
-    return [{"op": "test", "path": path, "value": old}, {"op": "replace", "path": path, "value": new}]
+def _replace(live: Body, path: str, new: list[str]) -> Patch:
+    unchanged = {"op": "test", "path": "/metadata/resourceVersion", "value": live["metadata"].get("resourceVersion")}
+    return [unchanged, {"op": "replace", "path": path, "value": new}]
 
 
 def _annotation() -> str:

@@ -39,7 +39,7 @@ async def keep_baseline_pods(
     control, phase = decision.state.control, decision.state.phase
     if control is None:
         return await _removed(cluster, key, decision, objects, memory)
-    if phase is Phase.RESPONDING:  # what the arm is made from is being replaced; it serves on
+    if phase is Phase.RESPONDING:  # what they are made from is being replaced; they serve on
         return memory
     number = 0 if asleep(objects.deployment) else control.replicas  # an autoscaler's service that sleeps, sleeps
     wanted, pods = (number, decision.desired.rendered.revision), memory.baseline_pods

@@ -33,7 +33,7 @@ class Decision:
     """What to serve from here on. before: the state before it; its state is that of `desired`.
 
     refusal: why the newest spec is not followed. thresholds: what the closed window was compared with.
-    arm: how far the baseline pods are.
+    baseline_pods: how far they are.
     tries_again: whether the only news is another try of a manifest that the API server refused long ago.
     """
 

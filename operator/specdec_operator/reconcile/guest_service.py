@@ -124,7 +124,7 @@ async def _find(cluster: Cluster, namespace: str, ref: GuestRef) -> Body | None:
 
 
 async def _deployment(cluster: Cluster, namespace: str, name: str) -> Body | None:
-    """A Deployment, by a list: the right to get one is granted only where plain arms are."""
+    """A Deployment, by a list: the right to get one is granted only where baseline pods are."""
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     return next(iter(_items(await cluster.read(path, field_selector=f"metadata.name={name}"))), None)
 
@@ -166,7 +166,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
             words=words,
             revision=guest.revision,
         )
-        return take_out(place, record), told
+        return take_out(guest.live, place, record), told
     if guest is not None and taken is not None and not decision.state.serves_baseline and is_allowed(guest.live):
         told = Event(warning=False, reason="BroughtBack", message=f"restored in {guest.ref}: {' '.join(taken.words)}")
         return bring_back(guest.live, taken) or nothing, told

@@ -234,7 +234,7 @@ async def test_a_flag_that_the_owner_restores_is_the_decision_of_the_owner() -> 
 
 
 async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
-    """The patch tests what it replaces. The next try starts from the current object."""
+    """The patch tests the version. The next try starts from the current object."""
     stage, engine = await enforced()
     engine.acceptance = 0.0
     patch, changed = stage.cluster.patch, [*SPECULATES, "--max-model-len=100"]
