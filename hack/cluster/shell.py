@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hack.cluster.errors import ClusterError
 
 PATIENCE = 240.0
-"""Seconds that a command, or what it waits for, may take: a loaded machine is slow, and that is no failure."""
+"""Seconds that a command, or what it waits for, may take: a loaded machine is slow, which is not a failure."""
 _WORDS = 600
 ENGINES = ("docker", "podman")
 
