@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv fmt check lint type unit wire gitops test test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak lab-test audit \
+.PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak lab-test audit \
         images image-nvidia image-ascend sbom resolve models push-model demo chart release-dry-run release-files docs plugin clean
 
 help: ## List the targets
@@ -101,7 +101,10 @@ verify: venv ## Fail when a generated file is stale
 test: venv ## The main job in minutes: pure tests, a real API server, and a story of each kind on a real node
 	$(RUN) -m hack.test quick
 
-test-all: venv ## Every test that this machine can run; says what it could not and why (an hour)
+test-rest: venv ## What `make test` leaves out, a part at a time; MINUTES=N: as much as fits, begun with another part each time
+	$(RUN) -m hack.test rest $(if $(MINUTES),--minutes $(MINUTES))
+
+test-all: venv ## Every test that this machine can run, side by side; says what it could not and why (an hour and a half)
 	$(RUN) -m hack.test all
 
 bench: venv ## How long `specdec validate` takes on this machine, and how often the guard is wrong (minutes)

@@ -2,19 +2,24 @@
 
 quick   `make test`: the pure tests, the API server's, and one story of each kind on the real node
 all     `make test-all`: every test
+rest    `make test-rest`: what quick leaves out, one part after the other, each time begun with another one; with
+        `--minutes`, as much as fits
 
 A cluster that was not up before is taken down again. The exit code is 0 when nothing failed and nothing broke.
 """
 
+import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from hack.test import run
+from hack.test import budget, run
 from hack.test.node import SharedCluster, why_none
-from hack.test.parts import ALL, QUICK, LanePlan, PartNeeds, SuitePart
+from hack.test.parts import ALL, QUICK, REST, LanePlan, PartNeeds, SuitePart
 from hack.test.run import PartResult
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
@@ -30,6 +35,17 @@ def quick() -> None:
 def everything() -> None:
     """Every test."""
     raise typer.Exit(_closed(_results(ALL)))
+
+
+@app.command()
+def rest(
+    minutes: Annotated[float | None, typer.Option(help="Parts that take longer are left out, and named.")] = None,
+    first: Annotated[
+        int | None, typer.Option(help="Which part is first; the number of commits where not given.")
+    ] = None,
+) -> None:
+    """What `quick` leaves out."""
+    raise typer.Exit(_closed(_rest(minutes, first)))
 
 
 def _results(plan: LanePlan) -> list[PartResult]:
@@ -63,6 +79,37 @@ def _lane(parts: tuple[SuitePart, ...], node: SharedCluster, why: str, *, aside:
         else:
             results.append(node.tests(part, aside=aside))
     return results
+
+
+def _rest(minutes: float | None, first: int | None) -> list[PartResult]:
+    begun, node, why = time.monotonic(), SharedCluster(), why_none()
+    results: list[PartResult] = []
+    try:
+        for part in budget.turned(REST, _commits() if first is None else first):
+            spent = (time.monotonic() - begun) / 60
+            left = None if minutes is None else (minutes - spent) * 60
+            if why and part.needs is not PartNeeds.NOTHING:
+                results.append(PartResult(name=part.name, proves=part.proves, lost=why))
+            elif not budget.fits(part, spent, minutes):
+                lost = f"not run: {spent:.0f} of {minutes:.0f} minutes are over; pytest {' '.join(part.words)}"
+                results.append(PartResult(name=part.name, proves=part.proves, lost=lost))
+            elif part.needs is PartNeeds.NOTHING:
+                results.append(run.part_of_tests(part, left))
+            else:
+                if not node.made:
+                    node.make()
+                results.append(node.tests(part, left))
+        return [*node.made, *results]
+    finally:
+        node.leave()
+
+
+def _commits() -> int:
+    """How many commits there are: another number for each change."""
+    answer = subprocess.run(
+        ["git", "rev-list", "--count", "HEAD"], cwd=run.ROOT, capture_output=True, text=True, check=False
+    )
+    return int(answer.stdout) if answer.returncode == 0 else 0
 
 
 def _closed(results: list[PartResult]) -> int:

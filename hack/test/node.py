@@ -51,7 +51,7 @@ class SharedCluster:
         finally:
             self._prepared.set()
 
-    def tests(self, part: SuitePart, *, aside: bool = False) -> PartResult:
+    def tests(self, part: SuitePart, seconds: float | None = None, *, aside: bool = False) -> PartResult:
         """One part, once `make` has ended and the cluster is as the part needs it. aside: while another part runs.
 
         An operator that was there before stays, with its services: a part that needs a cluster without one is not run.
@@ -62,7 +62,7 @@ class SharedCluster:
         if not self._as(part.needs):
             lost = "FAILED: not run, since what it needs could not be made"
             return PartResult(name=part.name, proves=part.proves, failed=1, lost=lost)
-        return run.part_of_tests(part, aside=aside)
+        return run.part_of_tests(part, seconds, aside=aside)
 
     def leave(self) -> None:
         """Take down what was not there before: the cluster, or the operator on it."""

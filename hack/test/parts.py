@@ -1,10 +1,11 @@
-"""The parts of the tests: what each proves, and what it needs; and the plans of `make test` and `make test-all`.
+"""The parts of the tests: what each proves, what it needs and how long it takes; and the plans of `make test` and
+`make test-all`.
 
-A plan has lanes that run side by side, and parts that run alone afterwards, because they measure times or speeds. Most
-tests wait more than they compute: side by side they take half of their time.
+A plan has lanes that run side by side, and parts that run alone afterwards, because they measure times or speeds.
+`REST` is what `make test` leaves out, for runs with little time: they begin with another part each time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -19,11 +20,16 @@ class PartNeeds(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePart:
-    """Some of the tests, run by one pytest. words: its paths and options."""
+    """Some of the tests, run by one pytest. words: its paths and options.
+
+    minutes: what it takes by itself on two cores with warm caches, by which a run with a time limit decides whether it
+    begins.
+    """
 
     name: str
     proves: str
     words: tuple[str, ...]
+    minutes: float
     needs: PartNeeds = PartNeeds.NOTHING
 
 
@@ -47,6 +53,7 @@ LIFE_CYCLE = "tests/chart/test_life_cycle.py"
 OTHER_KSERVES = "tests/node/test_kserve_versions.py"
 ENGINE = tuple(f"tests/node/test_{name}.py" for name in ("methods", "faults", "engine"))
 """They start the engine out of its image, and no pod."""
+STAGING = tuple(f"tests/node/test_{name}.py" for name in ("layouts", "foreign_image", "guest"))
 FAULTS = "tests/wire/faults"
 INDEX = ("tests/unit/hack/test_images_resolved.py", "tests/unit/hack/test_packaging_plugin.py")
 SLOW_WIRE = tuple(
@@ -68,11 +75,13 @@ def _ignored(*paths: str) -> tuple[str, ...]:
 
 UNIT = SuitePart(
     name="unit",
+    minutes=6,
     proves="decisions as pure functions, with what people type and read",
     words=("-n", "2", *_ignored(*INDEX), "tests/unit"),
 )
 WIRE = SuitePart(
     name="wire",
+    minutes=6,
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
     words=("-n", "4", *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
 )
@@ -83,12 +92,14 @@ QUICK = LanePlan(
         (
             SuitePart(
                 name="node, upgrade",
+                minutes=3,
                 proves="real Helm on a real node: the chart is upgraded and rolled back, and serves a model in between",
                 words=(UPGRADE,),
                 needs=PartNeeds.CLUSTER,
             ),
             SuitePart(
                 name="node, Modelcars",
+                minutes=2,
                 proves="real kubelet and vLLM: target and draft are staged from two images, and the draft serves",
                 words=(STAGED,),
                 needs=PartNeeds.OPERATOR,
@@ -98,6 +109,7 @@ QUICK = LanePlan(
     alone=(
         SuitePart(
             name="node, stories",
+            minutes=5,
             proves="real kubelet and vLLM: a draft serves, a bad one ends, a slow one goes by the baseline next to it",
             words=STORIES,
             needs=PartNeeds.OPERATOR,
@@ -109,18 +121,36 @@ QUICK = LanePlan(
 _SHARED = (
     SuitePart(
         name="chart, life cycle",
+        minutes=3,
         proves="real Helm on a real node: install, test, upgrade, uninstall, adopt",
         words=(LIFE_CYCLE,),
         needs=PartNeeds.CLUSTER,
     ),
     SuitePart(
+        name="node, staging",
+        minutes=10,
+        proves="models from S3, PVCs, Modelcars and image volumes; guests and foreign images, on a real node",
+        words=("-n", "2", "--dist=loadgroup", *STAGING),
+        needs=PartNeeds.OPERATOR,
+    ),
+    SuitePart(
         name="node",
-        proves="staging, drains, rollbacks, full clusters, guests, foreign images, memory and scaling, on a real node",
-        words=("-n", "2", "--dist=loadgroup", "-m", "not alone", *_ignored(OTHER_KSERVES, *ENGINE), "tests/node"),
+        minutes=12,
+        proves="drains, rollbacks, full clusters, baseline pods, memory and mistakes, on a real node",
+        words=(
+            "-n",
+            "2",
+            "--dist=loadgroup",
+            "-m",
+            "not alone",
+            *_ignored(OTHER_KSERVES, *ENGINE, *STAGING),
+            "tests/node",
+        ),
         needs=PartNeeds.OPERATOR,
     ),
     SuitePart(
         name="node, other KServes",
+        minutes=6,
         proves="the first story on KServe 0.16, 0.17 and 0.19",
         words=(OTHER_KSERVES,),
         needs=PartNeeds.OPERATOR,
@@ -131,21 +161,25 @@ _COMPUTING = (
     UNIT,
     SuitePart(
         name="lab",
+        minutes=6,
         proves="the guard's simulation, the benchmarks and a short soak do what their pages say",
         words=("-n", "2", "lab/tests"),
     ),
     SuitePart(
         name="gitops, chart, browser",
+        minutes=3,
         proves="Argo CD's and Flux's own code; what the chart renders; the pages in a real Chromium",
         words=("-n", "2", *_ignored(LIFE_CYCLE), "tests/gitops", "tests/chart", "tests/browser"),
     ),
     SuitePart(
         name="packages",
+        minutes=2,
         proves="the package index has what each image and the plugin install, and it holds together",
         words=("-n", "2", *INDEX),
     ),
     SuitePart(
         name="engine",
+        minutes=13,
         proves="each method answers as the plain engine does; each fault of a model is found by its layer",
         words=ENGINE,
         needs=PartNeeds.IMAGES,
@@ -155,11 +189,13 @@ _WAITING = (
     WIRE,
     SuitePart(
         name="wire, slower tests",
+        minutes=4,
         proves="refusals that are tried again, guests, shards, autoscalers and dashboards, with a real API server",
         words=("-n", "4", *SLOW_WIRE),
     ),
     SuitePart(
         name="faults",
+        minutes=13,
         proves="crashes, lost watches, refused writes and lying metrics against a real API server",
         words=("-n", "6", FAULTS),
     ),
@@ -169,10 +205,18 @@ ALL = LanePlan(
     alone=(
         SuitePart(
             name="node, alone",
+            minutes=20,
             proves="what measures seconds or speeds, and what needs the whole node",
-            words=("-m", "alone", *_ignored(OTHER_KSERVES, *ENGINE), "tests/node"),
+            words=("-m", "alone", *_ignored(OTHER_KSERVES, *ENGINE, *STAGING), "tests/node"),
             needs=PartNeeds.OPERATOR,
         ),
     ),
 )
 """`make test-all`: every test once."""
+_DONE = (UPGRADE, STAGED, *STORIES)
+REST = tuple(
+    replace(part, words=(*(f"--deselect={each}" for each in _DONE), *part.words))
+    for part in ALL.parts
+    if part not in QUICK.parts
+)
+"""What `make test` leaves out. The first two lanes need no cluster, and come first."""

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree import ElementTree
 
@@ -50,8 +50,11 @@ class PartResult:
         return self.lost or f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def part_of_tests(part: SuitePart, *, aside: bool = False) -> PartResult:
-    """One part by one pytest. aside: the terminal is another part's, so the output is shown when this one has ended."""
+def part_of_tests(part: SuitePart, seconds: float | None = None, *, aside: bool = False) -> PartResult:
+    """One part by one pytest. After `seconds` it is interrupted; the tests that ended until then count.
+
+    aside: another part runs at the same time. What this one prints is shown when it has ended.
+    """
     if _STOPPED.is_set():
         return PartResult(name=part.name, proves=part.proves, failed=1, lost="not run: stopped")
     begun = time.monotonic()
@@ -68,12 +71,13 @@ def part_of_tests(part: SuitePart, *, aside: bool = False) -> PartResult:
             f"--junitxml={report}",
             *part.words,
         )
-        code = call(argv, aside=aside)
+        code = call(argv, seconds, aside=aside)
         spent = time.monotonic() - begun
         if not report.exists():
-            lost = f"FAILED: pytest ended with code {code}"
-            return PartResult(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=lost)
-        return counted(part, spent, report.read_text(), code)
+            ended = "killed: no report" if code is None else f"pytest ended with code {code}"
+            return PartResult(name=part.name, proves=part.proves, seconds=spent, failed=1, lost=f"FAILED: {ended}")
+        found = counted(part, spent, report.read_text(), code or 0)
+    return found if code is not None else replace(found, lost=f"{found.outcome}; the rest not run: the time is over")
 
 
 def counted(part: SuitePart, seconds: float, report: str, code: int) -> PartResult:
@@ -113,8 +117,8 @@ def prepared(name: str, *module: str) -> PartResult:
     return PartResult(name=name, seconds=spent, failed=1, lost=lost)
 
 
-def call(argv: tuple[str, ...], *, aside: bool = False) -> int:
-    """The exit code of a command whose output is passed on.
+def call(argv: tuple[str, ...], seconds: float | None = None, *, aside: bool = False) -> int | None:
+    """The exit code of a command whose output is passed on; None where it was ended after `seconds`.
 
     It has a process group of its own, so that workers and servers of tests end with it. aside: its output is kept, and
     shown in one piece when it has ended.
@@ -123,7 +127,7 @@ def call(argv: tuple[str, ...], *, aside: bool = False) -> int:
     with tempfile.TemporaryFile() as kept:
         out, err = (kept, subprocess.STDOUT) if aside else (None, None)
         with subprocess.Popen(argv, cwd=ROOT, env=os.environ, process_group=0, stdout=out, stderr=err) as process:
-            code = _waited(process)
+            code = _waited(process, seconds)
         if aside:
             kept.seek(0)
             _show(f"$ {' '.join(argv[1:])}: ended\n{kept.read().decode(errors='replace')}")
@@ -138,12 +142,15 @@ def stop() -> None:
             os.killpg(process.pid, signal.SIGTERM)
 
 
-def _waited(process: subprocess.Popen[bytes]) -> int:
+def _waited(process: subprocess.Popen[bytes], seconds: float | None) -> int | None:
     _RUNNING.add(process)
     try:
-        return process.wait()
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        _end(process, signal.SIGTERM)
+        return None
     except KeyboardInterrupt:
-        _end(process)
+        _end(process, signal.SIGINT)
         raise
     finally:
         _RUNNING.discard(process)
@@ -155,9 +162,9 @@ def _show(text: str) -> None:
         sys.stdout.flush()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
     """Ask the group to end, and kill what is left of it afterwards, or after a while."""
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, how)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)
     with contextlib.suppress(ProcessLookupError):

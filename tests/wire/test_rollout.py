@@ -17,9 +17,9 @@ async def test_twenty_slow_replicas_are_served_though_they_take_three_deadlines(
     world: World, operator: OperatorProcess
 ) -> None:
     """Each one that comes up is progress: the deadline of a rollout counts from the last of them."""
-    await world.apply(sis(replicas=20, rollout={"deadline": "10s"}))
+    await world.apply(sis(replicas=20, rollout={"deadline": "30s"}))  # a loaded machine takes ten to begin
     engines = [EngineStandIn(acceptance=0.8) for _ in range(20)]
-    await world.come_up_in_turn(await world.child(speculative=True), engines, 1.5)
+    await world.come_up_in_turn(await world.child(speculative=True), engines, 4.5)
     status = await world.phase("Watching")
     assert [each["state"] for each in status["history"]] == ["Watching", "WarmingUp", "RollingOut"]
     assert "rollback" not in status["guard"]

@@ -1,13 +1,13 @@
-"""Every test is in a part of `make test-all`, once, and a part names existing tests."""
+"""Every test is in a part, a part names existing tests, and runs with little time begin with another part each time."""
 
 import ast
 import pathlib
 
 import pytest
 from hack.test import __main__ as command
-from hack.test import run
+from hack.test import budget, run
 from hack.test.node import SharedCluster
-from hack.test.parts import ALL, QUICK, STAGED, STORIES, UPGRADE, WIRE, LanePlan, PartNeeds, SuitePart
+from hack.test.parts import ALL, QUICK, REST, STAGED, STORIES, UPGRADE, WIRE, LanePlan, PartNeeds, SuitePart
 
 ROOT = run.ROOT
 
@@ -74,6 +74,30 @@ def test_a_story_is_a_test_that_is_there_and_runs_once(story: str) -> None:
     assert [story in part.words for part in QUICK.parts].count(True) == 1
 
 
+def test_what_the_quick_run_leaves_out_is_in_the_rest_and_first_there_once() -> None:
+    """In as many runs as there are parts, each is the first one, so none is left out for ever where time is short."""
+    assert {part.name for part in (*QUICK.lanes[0], *QUICK.lanes[1], *REST)} == {part.name for part in ALL.parts}
+    firsts = [budget.turned(REST, count)[0].name for count in range(len(REST))]
+    assert sorted(firsts) == sorted(part.name for part in REST)
+    assert set(budget.turned(REST, 7)) == set(REST)
+
+
+@pytest.mark.parametrize(("spent", "limit", "begins"), [(0.0, None, True), (60.0, 80.0, True), (70.0, 80.0, False)])
+def test_a_part_begins_only_where_its_usual_time_fits_with_a_margin(
+    spent: float, limit: float | None, *, begins: bool
+) -> None:
+    """Ten minutes take up to fourteen on a loaded machine."""
+    part = SuitePart(name="ten minutes", proves="", words=(), minutes=10)
+    assert budget.fits(part, spent, limit) is begins
+
+
+def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
+    """On a slow machine the time ends first: that is not a failure, but a test that failed until then is."""
+    result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
+    assert (result.passed, result.failed) == (1, 1)
+    assert result.lost.endswith("the rest not run: the time is over")
+
+
 def test_a_run_that_pytest_calls_failed_has_failed_though_no_test_did() -> None:
     """Such as one whose session ended with an error of a plugin."""
     report = '<testsuites><testsuite tests="3" failures="0" errors="0" skipped="1"/></testsuites>'
@@ -114,7 +138,9 @@ def _part(folder: pathlib.Path, *tests: str) -> SuitePart:
     folder.mkdir(exist_ok=True)
     file = folder / "test_slow.py"
     file.write_text("import pathlib, time\n" + "".join(f"def test_{n}(): {each}\n" for n, each in enumerate(tests)))
-    return SuitePart(name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)))
+    return SuitePart(
+        name="slow", proves="", words=("-p", "no:cacheprovider", f"--rootdir={folder}", str(file)), minutes=1
+    )
 
 
 def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
@@ -131,6 +157,6 @@ def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
         (_part(tmp_path / "b", wait.format(mine=two, other=one)),),
     )
     after = _part(tmp_path / "c", f"assert pathlib.Path('{one}').exists() and pathlib.Path('{two}').exists()")
-    needs_a_node = SuitePart(name="node", proves="", words=(), needs=PartNeeds.OPERATOR)
+    needs_a_node = SuitePart(name="node", proves="", words=(), minutes=1, needs=PartNeeds.OPERATOR)
     results = command._results(LanePlan(lanes=lanes, alone=(after, needs_a_node)))
     assert [each.outcome for each in results] == [*(["1 passed, 0 failed, 0 skipped"] * 3), "not run: no node"]
