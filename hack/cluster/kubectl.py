@@ -87,7 +87,7 @@ def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None
 def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = shell.PATIENCE) -> None:
     """Wait until CRDs are served. `kubectl wait` fails on one without conditions yet, so it is repeated."""
     deadline = time.monotonic() + timeout
-    words = ["wait", "--for=condition=Established", "--timeout=10s", *(f"crd/{name}" for name in crds)]
+    words = ["wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in crds)]
     while (answer := ask(kubeconfig, *words)).code != 0:
         if time.monotonic() > deadline:
             raise ClusterError(f"CRDs are not served after {timeout:.0f} s: {answer.err.strip()}")
