@@ -9,8 +9,8 @@ from hack.cluster.errors import ClusterError
 _ROOT = pathlib.Path("/sys/fs/cgroup")
 # Kubelet refuses a group that lacks any of these while the root has it.
 _CONTROLLERS = ("cpuset", "cpu", "hugetlb", "io", "memory", "pids")
-_WEIGHTS = {"cpu.shares": 10 * 1024, "cpu.weight": 10 * 100}
-"""The share of the CPU, of v1 and of v2: ten times that of one process. The usual one counts all pods together as one
+_WEIGHTS = {"cpu.shares": 4 * 1024, "cpu.weight": 4 * 100}
+"""The share of the CPU, of v1 and of v2: four times that of one process. The usual one counts all pods together as one
 process of the machine, and they starve beside a compiler or other tests.
 """
 
