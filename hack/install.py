@@ -12,15 +12,13 @@ import yaml
 
 from hack import images
 from hack.cluster import images as node
-from hack.cluster import kubectl, paths, shell
+from hack.cluster import kubectl, paths
 from hack.cluster.errors import ClusterError
 from hack.command import run
 from hack.images import content
 
 NAMESPACE = "specdec-system"
 _MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
-_WAIT_SECONDS = 240
-_REMOVED_SECONDS = 240
 _NAMES = ("image", "value")
 """Keys under which an image is named: of a container, and of the variable with the operator's own image."""
 
@@ -51,15 +49,13 @@ def ensure(built: images.Refs) -> None:
         raise ClusterError(f"the local cluster does not have {', '.join(absent)}: `make images` builds and loads them")
     kubeconfig = kubectl.config()
     scratch = paths.layout().run / "install"
-    rendered = "---\n".join(shell.run(kubectl.command(kubeconfig, "kustomize", str(each))) for each in _MANIFESTS)
+    rendered = "---\n".join(kubectl.run(kubeconfig, "kustomize", str(each)) for each in _MANIFESTS)
     objects = with_images([each for each in yaml.safe_load_all(rendered) if each], refs_of(built))
     crds = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
     kubectl.apply(kubeconfig, crds, scratch / "crds.json")
     kubectl.wait_established(kubeconfig, [each["metadata"]["name"] for each in crds])
     kubectl.apply(kubeconfig, [each for each in objects if each not in crds], scratch / "operator.json")
-    rollout = ["rollout", "status", "deployment/specdec-operator", f"--namespace={NAMESPACE}"]
-    command = kubectl.command(kubeconfig, *rollout, f"--timeout={_WAIT_SECONDS}s")
-    shell.run(command, timeout=_WAIT_SECONDS + 10)
+    kubectl.wait(kubeconfig, "rollout", "status", "deployment/specdec-operator", f"--namespace={NAMESPACE}")
 
 
 def present() -> bool:
@@ -71,8 +67,7 @@ def remove() -> None:
     """Deletes everything that `ensure` applied. Raises ClusterError with kubectl's output."""
     kubeconfig = kubectl.config()
     for each in reversed(_MANIFESTS):
-        words = ("delete", "--kustomize", str(each), "--ignore-not-found", f"--timeout={_REMOVED_SECONDS}s")
-        shell.run(kubectl.command(kubeconfig, *words), timeout=_REMOVED_SECONDS + 10)
+        kubectl.wait(kubeconfig, "delete", "--kustomize", str(each), "--ignore-not-found")
 
 
 def main(words: list[str]) -> int:

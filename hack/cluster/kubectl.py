@@ -13,6 +13,8 @@ from hack.cluster import binaries, paths, shell
 from hack.cluster.errors import ClusterError
 
 MANAGER = "specdec-cluster"
+_GRACE = 10.0
+"""Seconds in which kubectl, whose own time is over, reports what was missing."""
 
 
 def config() -> pathlib.Path:
@@ -61,6 +63,13 @@ def run(kubeconfig: pathlib.Path, *words: str, timeout: float = shell.PATIENCE) 
     return shell.run(command(kubeconfig, *words), timeout=timeout)
 
 
+def wait(kubeconfig: pathlib.Path, *words: str) -> str:
+    """Run a kubectl that waits for something, such as `rollout status`, as long as the patience goes. Raises
+    ClusterError with what kubectl printed.
+    """
+    return run(kubeconfig, *words, f"--timeout={shell.PATIENCE:.0f}s", timeout=shell.PATIENCE + _GRACE)
+
+
 def get(kubeconfig: pathlib.Path, *words: str) -> dict[str, Any] | None:
     """Return what `kubectl get` finds, or nothing where it finds nothing."""
     answer = ask(kubeconfig, "get", *words, "--ignore-not-found", "-o", "json")
@@ -84,11 +93,11 @@ def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None
     run(kubeconfig, *words)
 
 
-def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str], *, timeout: float = shell.PATIENCE) -> None:
+def wait_established(kubeconfig: pathlib.Path, crds: Sequence[str]) -> None:
     """Wait until CRDs are served. `kubectl wait` fails on one without conditions yet, so it is repeated."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + shell.PATIENCE
     words = ["wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in crds)]
     while (answer := ask(kubeconfig, *words)).code != 0:
         if time.monotonic() > deadline:
-            raise ClusterError(f"CRDs are not served after {timeout:.0f} s: {answer.err.strip()}")
+            raise ClusterError(f"CRDs are not served after {shell.PATIENCE:.0f} s: {answer.err.strip()}")
         time.sleep(0.2)

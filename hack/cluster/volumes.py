@@ -4,7 +4,7 @@ import hashlib
 import pathlib
 from typing import Any
 
-from hack.cluster import kubectl, paths, shell
+from hack.cluster import kubectl, paths
 from hack.cluster.errors import ClusterError
 
 CLAIM = "models"
@@ -19,8 +19,7 @@ def ensure_models(path: pathlib.Path, namespace: str) -> None:
     config = kubectl.config()
     _forget_other(config, folder, namespace)
     kubectl.apply(config, objects(folder, namespace), paths.layout().conf / f"{volume_name(folder, namespace)}.json")
-    bound = ["wait", "--for=jsonpath={.status.phase}=Bound", f"pvc/{CLAIM}", f"--namespace={namespace}"]
-    shell.run(kubectl.command(config, *bound, f"--timeout={shell.PATIENCE:.0f}s"), timeout=shell.PATIENCE + 10)
+    kubectl.wait(config, "wait", "--for=jsonpath={.status.phase}=Bound", f"pvc/{CLAIM}", f"--namespace={namespace}")
 
 
 def volume_name(folder: pathlib.Path, namespace: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from hack import images, install
-from hack.cluster import kubectl, lifecycle, shell
+from hack.cluster import kubectl, lifecycle
 from hack.helm import chart
 from hack.images.__main__ import ensure
 
@@ -36,10 +36,7 @@ def cluster() -> Iterator[pathlib.Path]:
     yield kubeconfig
     runtimes = ("clusterservingruntimes", "--selector=app.kubernetes.io/part-of=specdec-operator")
     for words in (("crd", CRD), runtimes, ("namespace", chart.NAMESPACE)):
-        shell.run(
-            kubectl.command(kubeconfig, "delete", *words, "--ignore-not-found", f"--timeout={shell.PATIENCE:.0f}s"),
-            timeout=shell.PATIENCE + 10,
-        )
+        kubectl.wait(kubeconfig, "delete", *words, "--ignore-not-found")
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hack import images
-from hack.cluster import kubectl, paths, shell, volumes
+from hack.cluster import kubectl, paths, volumes
 
 NAMESPACE = "s3"
 BUCKET = "models"
 PORT = 9000
 _NAME = "s3"
 _KEYS = {"S3_ACCESS_KEY": "AKIASPECDECTESTS0000", "S3_SECRET_KEY": "of-the-tests-and-of-nobody-else-00000000"}
-_WAIT_SECONDS = 240
 _LABELS = {"app": _NAME}
 
 
@@ -38,8 +37,7 @@ def ensure(models: pathlib.Path) -> Store:
     config = kubectl.config()
     volumes.ensure_models(models, NAMESPACE)
     kubectl.apply(config, objects(images.refs().s3, models), paths.layout().conf / "s3.json")
-    waiting = ["rollout", "status", f"deployment/{_NAME}", f"--namespace={NAMESPACE}", f"--timeout={_WAIT_SECONDS}s"]
-    shell.run(kubectl.command(config, *waiting), timeout=_WAIT_SECONDS + 10)
+    kubectl.wait(config, "rollout", "status", f"deployment/{_NAME}", f"--namespace={NAMESPACE}")
     service = kubectl.get(config, f"service/{_NAME}", f"--namespace={NAMESPACE}") or {}
     return Store(address=f"{service['spec']['clusterIP']}:{PORT}")
 
@@ -47,7 +45,7 @@ def ensure(models: pathlib.Path) -> Store:
 def requests(method: str, path: str = "") -> int:
     """Return how many answered requests of a method the store has had below a path of the bucket."""
     words = ("logs", f"deployment/{_NAME}", f"--namespace={NAMESPACE}", "--tail=-1")
-    told = shell.run(kubectl.command(kubectl.config(), *words))
+    told = kubectl.run(kubectl.config(), *words)
     return count(told, method, path)
 
 

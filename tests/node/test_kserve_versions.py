@@ -21,7 +21,7 @@ def switch(version: str) -> None:
         environment.setenv("KSERVE", version)
         lifecycle.up(print)
     kubectl.run(kubectl.config(), "rollout", "restart", *_OPERATOR)
-    kubectl.run(kubectl.config(), "rollout", "status", "--timeout=240s", *_OPERATOR, timeout=250)
+    kubectl.wait(kubectl.config(), "rollout", "status", *_OPERATOR)
 
 
 @pytest.fixture(params=OTHERS)
