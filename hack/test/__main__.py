@@ -69,16 +69,8 @@ def _results(plan: LanePlan) -> list[PartResult]:
 
 
 def _lane(parts: tuple[SuitePart, ...], node: SharedCluster, why: str, *, aside: bool) -> list[PartResult]:
-    """One part after the other. why: this machine has no node."""
-    results = []
-    for part in parts:
-        if part.needs is PartNeeds.NOTHING:
-            results.append(run.part_of_tests(part, aside=aside))
-        elif why:
-            results.append(PartResult(name=part.name, proves=part.proves, lost=why))
-        else:
-            results.append(node.tests(part, aside=aside))
-    return results
+    """One part after the other."""
+    return [_ran(part, node, why, aside=aside) for part in parts]
 
 
 def _rest(minutes: float | None, first: int | None) -> list[PartResult]:
@@ -87,21 +79,28 @@ def _rest(minutes: float | None, first: int | None) -> list[PartResult]:
     try:
         for part in budget.turned(REST, _commits() if first is None else first):
             spent = (time.monotonic() - begun) / 60
-            left = None if minutes is None else (minutes - spent) * 60
-            if why and part.needs is not PartNeeds.NOTHING:
-                results.append(PartResult(name=part.name, proves=part.proves, lost=why))
-            elif not budget.fits(part, spent, minutes):
+            if not budget.fits(part, spent, minutes):
                 lost = f"not run: {spent:.0f} of {minutes:.0f} minutes are over; pytest {' '.join(part.words)}"
                 results.append(PartResult(name=part.name, proves=part.proves, lost=lost))
-            elif part.needs is PartNeeds.NOTHING:
-                results.append(run.part_of_tests(part, left))
-            else:
-                if not node.made:
-                    node.make()
-                results.append(node.tests(part, left))
+                continue
+            if part.needs is not PartNeeds.NOTHING and not why and not node.made:
+                node.make()
+            left = None if minutes is None else minutes * 60 - (time.monotonic() - begun)
+            results.append(_ran(part, node, why, left))
         return [*node.made, *results]
     finally:
         node.leave()
+
+
+def _ran(
+    part: SuitePart, node: SharedCluster, why: str, seconds: float | None = None, *, aside: bool = False
+) -> PartResult:
+    """What came of one part. why: this machine has no node. seconds: after which the part is interrupted."""
+    if part.needs is PartNeeds.NOTHING:
+        return run.part_of_tests(part, seconds, aside=aside)
+    if why:
+        return PartResult(name=part.name, proves=part.proves, lost=why)
+    return node.tests(part, seconds, aside=aside)
 
 
 def _commits() -> int:
