@@ -23,6 +23,7 @@ CACHE_QUERIES: Final = "vllm:prefix_cache_queries_total"
 CACHE_HITS: Final = "vllm:prefix_cache_hits_total"
 RUNNING: Final = "vllm:num_requests_running"
 WAITING: Final = "vllm:num_requests_waiting"
+CACHE_IN_USE: Final = "vllm:kv_cache_usage_perc"
 
 
 def total(text: str, family: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The commands of the runtime image: serve, preflight, prove, drain. It only picks one."""
+"""The commands of the runtime image: serve, preflight, prove, alive, drain. It only picks one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from specdec_runtime import arrival, drain, flags, launch, prove, refusal, stop
+from specdec_runtime import alive, arrival, drain, flags, launch, prove, refusal, stop
+from specdec_runtime.api import NotAnsweredError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +52,21 @@ def probe(arguments: Sequence[str]) -> int:
     return 0 if proof.ok else 1
 
 
+def still_alive(arguments: Sequence[str]) -> int:
+    """Print whether the server on this host works."""
+    parser = argparse.ArgumentParser(prog="specdec_runtime alive")
+    parser.add_argument("--port", type=int, default=flags.DEFAULT_PORT)
+    parser.add_argument("--timeout", type=float, default=PROOF, help="timeout of one token, in seconds")
+    given = parser.parse_args(arguments)
+    probe = alive.LivenessProbe(port=given.port, seconds=given.timeout, key=os.environ.get("VLLM_API_KEY"))
+    try:
+        print(probe.look())
+    except NotAnsweredError as error:
+        print(f"not alive: {error}")
+        return 1
+    return 0
+
+
 def empty(arguments: Sequence[str]) -> int:
     """Wait until the server on this host has answered all that it was asked."""
     parser = argparse.ArgumentParser(prog="specdec_runtime drain")
@@ -61,7 +77,7 @@ def empty(arguments: Sequence[str]) -> int:
     return 0
 
 
-_COMMANDS = {"serve": serve, "preflight": inspect, "prove": probe, "drain": empty}
+_COMMANDS = {"serve": serve, "preflight": inspect, "prove": probe, "alive": still_alive, "drain": empty}
 
 
 def main(arguments: Sequence[str]) -> int:

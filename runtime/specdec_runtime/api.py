@@ -54,6 +54,13 @@ class VllmServer:
             raise NotAnsweredError(f"{path} was not answered with an object: {text[:200]!r}")
         return answer
 
+    def served_model(self) -> str:
+        """Return the name of the first served model. Raises NotAnsweredError if there is none."""
+        try:
+            return str(json.loads(self.get("/v1/models"))["data"][0]["id"])
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise NotAnsweredError("/v1/models lists no served model") from error
+
     def _ask(self, verb: str, path: str, body: str | None) -> str:
         left = self.deadline - time.monotonic()
         if left <= 0:

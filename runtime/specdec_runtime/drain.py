@@ -64,7 +64,7 @@ def drain(port: int, seconds: float, *, settle: float = _SETTLE, clients: Callab
             page = VllmServer(port=port, deadline=time.monotonic() + left).get("/metrics")
         except NotAnsweredError as error:
             return f"nothing to drain: {error}"
-        if not _requests(page) and not clients(port):
+        if not requests(page) and not clients(port):
             return f"drained in {time.monotonic() - started:.1f} s"
         time.sleep(_LOOK)
     return f"clients were still connected after {seconds:.0f} s"
@@ -78,6 +78,6 @@ def _say_so() -> None:
         print(f"specdec: {leaving.mark()} cannot be written, so clients keep their connections: {error}", flush=True)
 
 
-def _requests(page: str) -> float:
+def requests(page: str) -> float:
     """Requests that run or wait."""
     return sum(metrics.total(page, family) or 0.0 for family in (metrics.RUNNING, metrics.WAITING))

@@ -116,7 +116,7 @@ def prove(port: int, seconds: float, plan: Path, key: str | None = None) -> Proo
 
 def _generate(server: VllmServer, expected: ExpectedMethod) -> str:
     """Generate in every way, and return one sentence on the answers and the speculation counters."""
-    model = _served_model(server)
+    model = server.served_model()
     before = metrics.total(server.get("/metrics"), metrics.DRAFTS)
     if before is None and expected.method is not None:
         raise NotAnsweredError(
@@ -129,13 +129,6 @@ def _generate(server: VllmServer, expected: ExpectedMethod) -> str:
     drafted = "no speculation configured" if before is None else _drafted(server, before, expected)
     _still_there(server)
     return f"{sentence}; {drafted}"
-
-
-def _served_model(server: VllmServer) -> str:
-    try:
-        return str(json.loads(server.get("/v1/models"))["data"][0]["id"])
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise NotAnsweredError("/v1/models lists no served model") from error
 
 
 def _complete(server: VllmServer, model: str, name: str) -> str | None:

@@ -3,7 +3,7 @@
 import gzip
 import json
 import pathlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,13 +12,17 @@ from specdec_operator.api.guard import Guard, GuardMode
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.baseline import Baseline, learnt
 from specdec_operator.guard.baseline_pods import Measure, shows_fast_enough
+from specdec_operator.guard.checks import unsure
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.judge import Judged, judge
+from specdec_operator.guard.pods import hang, summary
 from specdec_operator.guard.policy import MethodFacts, Policy, Thresholds, policy_of, thresholds
 from specdec_operator.guard.sampler import Schedule, add, start, with_window
+from specdec_operator.guard.stalls import Standstill
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.tries import Action
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.what_if import Fewer, fewer_tokens, most_that_pass
 from specdec_operator.guard.window import Window, by_pod, pooled
 from specdec_operator.observe.rollout import Progress, RolloutView
@@ -150,6 +154,8 @@ class Played:
             sampler, judged = add(sampler, readings, limits, schedule, each.at, of_baseline)
             if judged is not None and self._decide(policy, each, judged):
                 return
+            if self.state.phase is Phase.WATCHING and (hangs := sampler.stalled(limits)):
+                self._restart(policy, each, hangs, judge(sampler.window, limits, each.at))
 
     def _decide(self, policy: Policy, each: ReplayRound, judged: Judged) -> bool:
         """Takes in a closed window; returns whether the service would have been another one from here on."""
@@ -166,6 +172,21 @@ class Played:
         decision = WindowDecision(at=each.at, judged=judged, action=action, pod=pod, rows=rows, collateral=told)
         self.decisions.append(replace(decision, acquitted=acquitted))
         return self.state.subject != before.subject
+
+    def _restart(self, policy: Policy, each: ReplayRound, hangs: Mapping[str, Standstill], judged: Judged) -> None:
+        """Takes in engines that hang, which wait for no window. judged: the window that is open then."""
+        failures = tuple(hang(pod, still, 0, each.at) for pod, still in hangs.items())
+        before, observation = self.state, self._observation(policy, each, None, None)
+        self.state = advance(before, replace(observation, pod_failures=failures), each.at)
+        if (action := _done(before, self.state)) is None:
+            return
+        self.gone |= set(self.state.restarting)
+        pod = next(iter(self.state.restarting), None)
+        words = summary(tuple(failure for failure in failures if pod in (None, failure.pod)))[1]
+        verdict = replace(unsure(Reason.STALLED, words), at=each.at)
+        self.decisions.append(
+            WindowDecision(at=each.at, judged=replace(judged, verdict=verdict), action=action, pod=pod)
+        )
 
     def _observation(self, policy: Policy, each: ReplayRound, judged: Judged | None, fewer: int | None) -> Observation:
         observation = Observation(

@@ -88,6 +88,15 @@ def implausible(case: WindowCase) -> Verdict | None:
     return unsure(Reason.IMPLAUSIBLE, f"the counters contradict each other: {counted} in {evidence.drafts:.0f} drafts")
 
 
+def stalls(case: WindowCase) -> Verdict | None:
+    """**Inconclusive** (Stalled): requests are in the engine, and nothing was generated."""
+    evidence = case.evidence
+    if evidence.generation_tokens > 0 or not evidence.standstills:
+        return None
+    told = (f"pod {pod}: {each.message}" for pod, each in evidence.standstills.items())
+    return unsure(Reason.STALLED, "; ".join(told))
+
+
 def no_traffic(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (NoTraffic): nothing was generated."""
     if case.evidence.generation_tokens > 0:

@@ -25,7 +25,7 @@ FAMILIES: Final = (
     *(metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCEPTED, metrics.ACCEPTED_PER_POSITION, metrics.GENERATED),
     *(metrics.TIMES, metrics.REQUESTS, metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS),
     *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
-    *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS),
+    *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS, metrics.WAITING),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -80,9 +80,10 @@ class Counters:
     many tokens these were; requests: how many requests. A request of one output token adds nothing to the first two. On
     a page without decode times, token_seconds is the sum of the requests' means, and timed_tokens their number.
     first_tokens: requests whose first token was written: no draft can come before it.
-    running: requests in the batch at this moment. started: start of the process in epoch seconds.
+    running, waiting: requests in the batch and in the queue at this moment. started: start of the process in epoch
+    seconds.
     speculative: whether the page has the speculation families at all; without speculation it has none.
-    first_tokens, running, started and kv_cache are None if the page does not have them.
+    first_tokens, running, waiting, started and kv_cache are None if the page does not have them.
     """
 
     drafts: float = 0.0
@@ -95,6 +96,7 @@ class Counters:
     requests: float = 0.0
     first_tokens: float | None = None
     running: float | None = None
+    waiting: float | None = None
     started: float | None = None
     speculative: bool = False
     side: SideCounters = SideCounters()
@@ -152,6 +154,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         requests=requests,
         first_tokens=totals.get(metrics.FIRST_TOKENS),
         running=totals.get(metrics.RUNNING),
+        waiting=totals.get(metrics.WAITING),
         started=totals.get(_STARTED),
         speculative=speculative,
         side=_side(totals),

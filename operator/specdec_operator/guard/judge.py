@@ -26,6 +26,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     checks.unread,  # data that is missing or wrong comes first: no other check may judge it
     checks.restarted,
     checks.implausible,
+    checks.stalls,
     checks.no_traffic,
     acceptance.not_drafting,  # without drafts there is no acceptance to judge
     acceptance.acceptance_rate,
@@ -39,7 +40,13 @@ CHECKS: Final[tuple[Check, ...]] = (
     speed.not_compared,
     acceptance.rarely_drafts,
 )
-BASELINE_CHECKS: Final[tuple[Check, ...]] = (checks.unread, checks.restarted, checks.no_traffic, speed.too_slow)
+BASELINE_CHECKS: Final[tuple[Check, ...]] = (
+    checks.unread,
+    checks.restarted,
+    checks.stalls,
+    checks.no_traffic,
+    speed.too_slow,
+)
 
 
 def judge_case(case: WindowCase) -> Verdict:

@@ -10,11 +10,13 @@ left alone: another pod would do no better there. Only one that accepts next to 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
 from specdec_operator.guard.memory import lacking_memory, may_lower
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.stalls import Standstill
 from specdec_operator.guard.state import Observation, Phase, PodFailure, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.tries import respond
@@ -27,7 +29,8 @@ MOST_FAILURES: Final = 3
 """Number of failures within an hour from which they count against speculation."""
 _HOUR: Final = 3600.0
 NOT_READY_SECONDS: Final = 120.0
-"""How long an engine that was up may not answer its readiness probe; as long again counts as another failure."""
+"""How long an engine that was up may not answer its readiness probe; as long again counts as another failure, as for an
+engine that still hangs."""
 _MOST_KEPT: Final = 12
 _MOST_WORDS: Final = 200
 _STOPPED: Final = frozenset({0, 143})
@@ -43,17 +46,23 @@ class PodFault(StrEnum):
     """The engine ended by itself."""
     NOT_READY = "NotReady"
     """The engine was up, runs, and does not answer."""
+    STALLED = "Stalled"
+    """Requests are in the engine, and it generates nothing."""
 
 
-def failures_of(pods: tuple[PodView, ...], now: float) -> tuple[PodFailure, ...]:
-    """The present failure of each pod: the last end of its engine, or a long time without an answer to the readiness
-    probe.
+def failures_of(
+    pods: tuple[PodView, ...], now: float, stalled: Mapping[str, Standstill] = MappingProxyType({})
+) -> tuple[PodFailure, ...]:
+    """The present failure of each pod: the last end of its engine, a long time without an answer to the readiness
+    probe, or an engine that hangs. stalled: the engines that hang, by pod.
     """
-    return tuple(failure for pod in pods if (failure := _failure_of(pod, now)))
+    return tuple(failure for pod in pods if (failure := _failure_of(pod, now, stalled.get(pod.name))))
 
 
-def _failure_of(pod: PodView, now: float) -> PodFailure | None:
+def _failure_of(pod: PodView, now: float, stalled: Standstill | None) -> PodFailure | None:
     engine = pod.engine
+    if stalled is not None and engine.running and not pod.deleting:
+        return hang(pod.name, stalled, engine.ends, now)
     if engine.running and engine.started and not engine.ready and pod.ready_since is not None:
         seconds = now - pod.ready_since
         words = f"not ready for {seconds:.0f} s, although its engine runs"
@@ -65,6 +74,11 @@ def _failure_of(pod: PodView, now: float) -> PodFailure | None:
     *_, said = engine.message.strip().splitlines() or [""]
     words = f"its engine ended {engine.ends} times, last with exit code {engine.exit_code} ({engine.ended})"
     return _failure(pod, fault, f"{words}: {said}" if said else words, now)
+
+
+def hang(pod: str, stalled: Standstill, ends: int, now: float) -> PodFailure:
+    """An engine that hangs. ends: how often the pod's engine has ended so far."""
+    return PodFailure(pod=pod, reason=PodFault.STALLED.value, message=stalled.message, ends=ends, at=now)
 
 
 def _failure(pod: PodView, fault: PodFault, words: str, now: float) -> PodFailure:
@@ -92,7 +106,7 @@ def noted(
 
 def _is_new(failure: PodFailure, known: tuple[PodFailure, ...]) -> bool:
     before = [each for each in known if each.pod == failure.pod]
-    if failure.reason == PodFault.NOT_READY.value:
+    if failure.reason in (PodFault.NOT_READY.value, PodFault.STALLED.value):
         told = [each.at for each in before if each.reason == failure.reason]
         return not told or failure.at - max(told) >= NOT_READY_SECONDS
     return failure.ends > max((each.ends for each in before), default=0)
@@ -202,8 +216,8 @@ def _sums(run: FailingRun, pods: Iterable[str]) -> RatioSums:
 
 
 def pods_keep_failing(state: State, observation: Observation, now: float) -> bool:
-    """Three times within an hour, engines of the watched pods crashed or were not ready for two minutes. Or an engine
-    ran out of memory, and the guard can lower its memory.
+    """Three times within an hour, engines of the watched pods crashed, hung, or were not ready for two minutes. Or an
+    engine ran out of memory, and the guard can lower its memory.
     """
     failures = held(state.pod_failures)
     return len(failures) >= MOST_FAILURES or (bool(lacking_memory(failures)) and may_lower(state, observation))
@@ -220,6 +234,28 @@ def answer_pod_failures(state: State, observation: Observation, now: float) -> S
     alone = tuple(pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
     state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures))
     return respond(state, observation, *summary(failures), now, pods_fail=True, less_memory=bool(lacking))
+
+
+def an_engine_hangs(state: State, observation: Observation, now: float) -> bool:
+    """Requests are in an engine, and it generated nothing for three intervals, and for half a minute at least."""
+    return observation.policy.acts and _hanging(state, observation) is not None
+
+
+def restart_the_engine(state: State, observation: Observation, now: float) -> State:
+    """WarmingUp, and the pod is evicted, one at a time: nothing else ends such an engine. The failure counts towards
+    the three within an hour, as the end of an engine does.
+    """
+    failure = _hanging(state, observation)
+    if failure is None:
+        return state
+    hanging = replace(state, blamed=(failure.pod,))
+    return respond(hanging, observation, *summary((failure,)), now, pods_fail=True)
+
+
+def _hanging(state: State, observation: Observation) -> PodFailure | None:
+    """A pod whose engine hangs, and that is not restarted yet."""
+    hanging = (each for each in observation.pod_failures if each.reason == PodFault.STALLED.value)
+    return next((each for each in hanging if each.pod not in state.restarting), None)
 
 
 def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.stalls import Standstill, stalled
 from specdec_operator.guard.state import Observation
 from specdec_operator.guard.trial import MOST_TRAFFIC, Traffic, traffic_of
 from specdec_operator.guard.window import FailingRun, Window
@@ -40,6 +41,10 @@ class Sampler:
     row: FailingRun = field(default_factory=FailingRun)
     baseline: Window | None = None
     recent: tuple[Traffic, ...] = ()
+
+    def stalled(self, thresholds: Thresholds) -> dict[str, Standstill]:
+        """The pods whose engine hangs."""
+        return stalled(self.window.standstills, thresholds.longest_gap)
 
     def is_due(self, now: float) -> bool:
         """Whether the pods are to be read now. If the clock went back, they are read at once."""

@@ -121,7 +121,7 @@ class PodFailure:
     """A pod that failed after its rollout."""
 
     pod: str = field(metadata=means("Its name."))
-    reason: str = field(metadata=means("OutOfMemory, EngineCrashed or NotReady."))
+    reason: str = field(metadata=means("OutOfMemory, EngineCrashed, NotReady or Stalled."))
     message: str = field(metadata=means("The failure, with the engine's last log lines."))
     ends: int = field(metadata=means("Number of times its engine had ended at that time."))
     at: Time = field(metadata=means("Time of the observation."))

@@ -53,6 +53,7 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
             TransitionRule(rollout.guard_is_off, rollout.enter_serving),
             TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(pods.an_engine_hangs, pods.restart_the_engine),
             TransitionRule(tries.retry_is_due, tries.retry),
             # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
             TransitionRule(speed.baseline_pods_are_not_wanted, speed.remove_baseline_pods),

@@ -35,7 +35,7 @@ class Action(StrEnum):
     LOWER_MEMORY = "LowerMemory"
     """The engine ran out of memory: it gets 0.05 of the device's memory less, and after a second crash 0.10 less."""
     RESTART_POD = "RestartPod"
-    """A pod that is far below the others, or fails alone, is restarted: the draft is not the cause."""
+    """A pod that is far below the others, hangs, or fails alone, is restarted: the draft is not the cause."""
     REDUCE_TOKENS = "ReduceTokens"
     """Fewer tokens per step: the largest K that would have passed."""
     ROLL_BACK = "RollBack"

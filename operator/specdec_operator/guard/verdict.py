@@ -36,6 +36,8 @@ class Reason(StrEnum):
     """Some pods pass and others fail: the pods differ, not the draft."""
     NO_TRAFFIC = "NoTraffic"
     """Nothing was generated."""
+    STALLED = "Stalled"
+    """Requests are in the engine, and nothing was generated: it hangs. A failure of the pod, not of the draft."""
     FEW_TOKENS = "FewTokens"
     """Too few drafted tokens to judge by."""
     SCRAPE_FAILED = "ScrapeFailed"
@@ -91,7 +93,7 @@ class Verdict:
         """Whether there was too little traffic to judge. Such a window does not change the counts of the windows
         before.
         """
-        return self.reason in (Reason.NO_TRAFFIC, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)
+        return self.reason in (Reason.NO_TRAFFIC, Reason.STALLED, Reason.FEW_TOKENS, Reason.FEW_REQUESTS)
 
 
 BY_ACCEPTANCE: Final = frozenset({Reason.ACCEPTANCE_RATE_LOW, Reason.ACCEPTANCE_LENGTH_LOW})

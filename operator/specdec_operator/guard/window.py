@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
 from specdec_operator.guard.kv_cache import KvCache, smallest
+from specdec_operator.guard.stalls import Standstill, standstill, stood_still
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes, load_of, merge
 
@@ -50,7 +51,8 @@ class PodWindow:
     since: when its first reading was. longest_gap: longest time without a reading, in seconds. restarted: whether the
     engine restarted inside the window. acceptance: accepted and drafted tokens by block. token_times: time per output
     token by load. left: the pod no longer exists, and the operator does not read it any more. kv_cache: as last read,
-    with the largest share in use.
+    with the largest share in use. still_since: since when requests are in the engine and nothing of it moves, also
+    before this window; None if it works.
     """
 
     first: Counters
@@ -64,11 +66,18 @@ class PodWindow:
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
     kv_cache: KvCache | None = None
+    still_since: float | None = None
+
+    @property
+    def standstill(self) -> Standstill | None:
+        """How long its requests stand still at the last reading; None if they do not."""
+        return None if self.still_since is None else standstill(self.last, self.last_at - self.still_since)
 
     def extended(self, reading: Counters, at: float, block_seconds: float) -> "PodWindow":
         """This window with one more reading. One that is not newer than the last adds nothing."""
         if at <= self.last_at:
             return self
+        since = self.last_at if self.still_since is None else self.still_since
         longer = replace(
             self,
             last=reading,
@@ -77,6 +86,7 @@ class PodWindow:
             longest_gap=max(self.longest_gap, at - self.last_at),
             restarted=self.restarted or restarted(self.last, reading),
             kv_cache=reading.kv_cache.after(self.kv_cache) if reading.kv_cache else self.kv_cache,
+            still_since=since if stood_still(self.last, reading) else None,
         )
         return longer.folded() if at - longer.block.opened >= block_seconds - 1e-6 else longer
 
@@ -145,13 +155,22 @@ class Window:
         silent = {pod for pod, reading in readings.items() if reading is None} | self.unread
         return replace(self, pods=pods, unread=frozenset(silent - set(pods)))
 
+    @property
+    def standstills(self) -> dict[str, Standstill]:
+        """The pods whose requests stand still, and that still exist."""
+        return {name: pod.standstill for name, pod in self.pods.items() if pod.standstill and not pod.left}
+
     def closed(self) -> "Window":
         """This window with every open block taken in, ready to be judged."""
         return replace(self, pods={name: pod.folded() for name, pod in self.pods.items()})
 
     def next(self, at: float, alive: frozenset[str]) -> "Window":
         """The window that follows. It starts from the last readings, so nothing between the two is lost."""
-        kept = {name: begun(pod.last, pod.last_at) for name, pod in self.pods.items() if name in alive}
+        kept = {
+            name: replace(begun(pod.last, pod.last_at), still_since=pod.still_since)
+            for name, pod in self.pods.items()
+            if name in alive
+        }
         return Window(at, self.block_seconds, kept)
 
 
@@ -163,7 +182,8 @@ class Evidence:
     bring. answers: those that began. side: the other counters. longest_gap: longest time in which a pod was not read,
     in seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
     pods: pods that were read at least twice; pod_seconds: how long each of them was read, summed up. unread: pods that
-    never answered. kv_cache: of the pod that holds fewest tokens; None if no page has it.
+    never answered. kv_cache: of the pod that holds fewest tokens; None if no page has it. standstills: of pods in which
+    requests stand still.
     """
 
     seconds: float
@@ -184,6 +204,7 @@ class Evidence:
     acceptance: RatioSums = field(default_factory=RatioSums)
     token_times: TokenTimes = field(default_factory=dict)
     kv_cache: KvCache | None = None
+    standstills: Mapping[str, Standstill] = field(default_factory=dict)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -260,10 +281,10 @@ class FailingRun:
 
 def by_pod(window: Window, now: float) -> dict[str, Evidence]:
     """Each pod's evidence, by pod name."""
-    return {name: _of_pod(pod, now - window.opened, now) for name, pod in sorted(window.pods.items())}
+    return {name: _of_pod(name, pod, now - window.opened, now) for name, pod in sorted(window.pods.items())}
 
 
-def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
+def _of_pod(name: str, pod: PodWindow, seconds: float, now: float) -> Evidence:
     first, last = pod.first, pod.last
     positions = zip_longest(last.accepted_per_position, first.accepted_per_position, fillvalue=0.0)
     return Evidence(
@@ -284,6 +305,7 @@ def _of_pod(pod: PodWindow, seconds: float, now: float) -> Evidence:
         acceptance=pod.acceptance,
         token_times=pod.token_times,
         kv_cache=pod.kv_cache,
+        standstills={name: pod.standstill} if pod.standstill else {},
     )
 
 
@@ -317,4 +339,5 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         acceptance=reduce(RatioSums.merged, (part.acceptance for part in each), RatioSums()),
         token_times=merge(*(part.token_times for part in each)),
         kv_cache=smallest(part.kv_cache for part in each),
+        standstills={pod: still for part in each for pod, still in part.standstills.items()},
     )

@@ -101,7 +101,9 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
     )
 
     # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
+    stalled = memory.window.stalled(thresholds) if memory.window else {}
     observation = _observation(sis, desired, observed, memory.closed, better, now)
+    observation = replace(observation, pod_failures=failures_of(desired.pods, now, stalled))
     observation = replace(observation, baseline_pods=baseline_pods, least_speedup=thresholds.speedup or 1.0)
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
@@ -161,7 +163,6 @@ def _observation(
         revision=desired.rendered.revision,
         rollout=desired.rollout,
         pods=frozenset(pod.name for pod in observed.objects.pods if not pod.deleting),
-        pod_failures=failures_of(desired.pods, now),
         good=good or None,
         fewer=better.fewer,
         since=desired.state.wanted_since,

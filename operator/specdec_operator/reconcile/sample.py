@@ -102,11 +102,13 @@ def _taken_in(
     now: float,
 ) -> ServiceMemory:
     counters = {pod: _counted(reading) for pod, reading in readings.items()}
+    known = window.stalled(plan.thresholds)
     window, closed = add(window, counters, plan.thresholds, _schedule(plan), now, of_baseline)
     message = next((each.words for each in readings.values() if isinstance(each, Unread)), "")
     silent = sum(reading is None for reading in counters.values())
     if closed is None:
-        return replace(memory, window=window, silent=silent)
+        hangs = not window.stalled(plan.thresholds).keys() <= known.keys()  # such a pod does not wait for its window
+        return replace(memory, window=window, silent=silent, due=now if hangs else memory.due)
     closed = _explained(closed, message)
     return replace(memory, window=window, silent=silent, closed=closed, judged=closed)
 

@@ -53,8 +53,28 @@ def probes(plan: Plan, drain: int) -> Manifest:
             "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
         },
         "readinessProbe": {**health, "periodSeconds": 5, "timeoutSeconds": 5},
+        **({"livenessProbe": _liveness(plan, port)} if _knows_alive(plan) else {}),
         **({} if keeps else {"lifecycle": {"preStop": {"exec": {"command": stop}}}}),
     }
+
+
+def _liveness(plan: Plan, port: int) -> Manifest:
+    """Ends an engine that hangs: after a minute of silence, three probes in a row that get no token."""
+    return {
+        "exec": {"command": [*_program(plan), "alive", f"--port={port}"]},
+        "periodSeconds": _PROBE_TIMEOUT,
+        "timeoutSeconds": _PROBE_TIMEOUT,
+        "failureThreshold": 3,
+    }
+
+
+def _knows_alive(plan: Plan) -> bool:
+    """Whether the pod's specdec_runtime is certain to be of this release: an older one does not have the command, and a
+    liveness probe that cannot run would end each engine.
+    """
+    found = plan.instrument
+    own = found.how is Instrument.IMAGE and not plan.spec.engine.image and not found.foreign_runtime
+    return own or found.how is Instrument.INJECT
 
 
 def _program(plan: Plan) -> list[str]:

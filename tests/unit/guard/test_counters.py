@@ -152,6 +152,7 @@ def test_a_recorded_page_reads_as_its_server_counted() -> None:
         requests=433,
         first_tokens=435,
         running=0,
+        waiting=0,
         started=1.79522686884e9,
         speculative=True,
         side=SideCounters(first_token_seconds=12.130844354629517, preemptions=0, prompt_tokens=36385),

@@ -45,6 +45,7 @@ OBSERVE: Frame = {"mode": GuardMode.OBSERVE}
 HELD: Frame = {"held": True}
 BASELINE: Frame = {"speculating": False}
 OTHER: Frame = {"revision": "r2"}
+HANGS: Frame = {"pod_failures": (make_failure("a", reason="Stalled"),), "pods": frozenset("ab")}
 KILLED: Frame = {"pod_failures": tuple(make_failure(each) for each in "abc"), "pods": frozenset("abc")}
 COMING: Frame = OTHER | {"rollout": PROGRESSING}
 BROKEN: Frame = OTHER | {"rollout": FAILED}
@@ -123,6 +124,17 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "the guard is switched off while it warms up": (make_state(WARM), ((1, OFF),), [SERVE]),
     "a quiet watch": (make_state(), ((1, {}), (99, {})), [WATCH, WATCH]),
     "other pods while it is watched": (make_state(), ((1, COMING),), [OUT]),
+    "one of two engines hangs, and is restarted at once": (
+        make_state(),
+        ((1, HANGS), (2, HANGS), (5, {"pods": frozenset("bc")})),
+        [WARM, WARM, WATCH],
+    ),
+    "an engine hangs under Observe": (make_state(), ((1, HANGS | OBSERVE),), [WATCH]),
+    "three engines hang, as three crash": (
+        make_state(),
+        ((1, KILLED | {"pod_failures": tuple(make_failure(each, reason="Stalled") for each in "abc")}),),
+        [RESPOND],
+    ),
     "other pods and a failing window": (make_state(), ((1, FAILS | COMING),), [OUT]),
     "the guard is switched off": (make_state(), ((1, OFF),), [SERVE]),
     "pods come and go under watch": (
