@@ -148,7 +148,7 @@ def compare(baseline: Baseline, token_times: TokenTimes) -> Comparison | None:
     a ratio of two totals by their relative errors (delta method, on the logarithm), with Welch's degrees of freedom.
     """
     both = _same_load(baseline, token_times)
-    known_times = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known)}
+    known_times = {load: known.times for load, (known, seen) in both.items() if not seen.unlike(known, speculates=True)}
     requests = sum(each.requests for each in token_times.values())
     alike = {load: each for load, each in token_times.items() if load in known_times and each.times.of > 0}
     compared = sum(each.requests for each in alike.values())
@@ -169,7 +169,7 @@ def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
     """The difference between this traffic and that of the baseline at the same load, with numbers; empty if the traffic
     is similar or the baseline is unknown.
     """
-    differences = (seen.unlike(known) for known, seen in _same_load(baseline, token_times).values())
+    differences = (seen.unlike(known, speculates=True) for known, seen in _same_load(baseline, token_times).values())
     return next((each for each in differences if each), "")
 
 

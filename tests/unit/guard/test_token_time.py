@@ -20,8 +20,11 @@ from specdec_operator.guard.counters import SideCounters
 from specdec_operator.guard.judge import judge_case
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.token_time import MOST_LOAD, Mix, TokenTime, load_of, merge
+from specdec_operator.guard.tries import Action
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.window import Window
+
+REPORTS = TRACES.parent / "reports"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,26 @@ def traffic(
 def test_differences_in_traffic_are_shown_with_numbers(now: TokenTime, then: TokenTime, said: str) -> None:
     """Beyond the tolerance of a time per output token, and beyond chance. Unknown values count as equal."""
     assert now.unlike(then) == said
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "similar"),
+    [(0.38, 0.51, True), (0.51, 0.38, False), (0.1, 0.9, False)],
+    ids=["less", "more", "cold"],
+)
+def test_a_cached_block_that_speculation_drops_is_its_own_cost(now: float, then: float, similar: bool) -> None:
+    """Of 1000 tokens per prompt 128. More hits, or a cold cache, are other traffic."""
+    assert (traffic(hits=now).unlike(traffic(hits=then), speculates=True) == "") is similar
+    assert traffic(hits=now).unlike(traffic(hits=then))
+
+
+def test_a_reported_loss_of_hits_is_acted_on() -> None:
+    """As it is with equal hits: at the third window."""
+    guard = Guard.model_validate({"speedup": {"min": 1.0}})
+    known = learn(read_recording(REPORTS / "38182-baseline.jsonl.gz"), guard)
+    played = play(read_recording(REPORTS / "38182-fewer-hits.jsonl.gz"), guard, METHODS[Method.DRAFT_MODEL], known)
+    assert [(each.at, each.action) for each in played.decisions if each.action] == [(420, Action.ROLL_BACK)]
+    assert played.decisions[-1].judged.verdict.reason is Reason.SLOWER_THAN_PLAIN
 
 
 def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
