@@ -31,6 +31,8 @@ _SETTLE: Final = ("sleep", "5")
 _START_TIMEOUT: Final = 1800.0
 _PROBE_PERIOD: Final = 3
 _PROBE_TIMEOUT: Final = 30
+_HANGING_GRACE: Final = 10
+"""Seconds until an engine that hangs is killed: it cannot finish what a drain would wait for."""
 
 
 def port_of(engine: Engine) -> int:
@@ -65,6 +67,7 @@ def _liveness(plan: Plan, port: int) -> Manifest:
         "periodSeconds": _PROBE_TIMEOUT,
         "timeoutSeconds": _PROBE_TIMEOUT,
         "failureThreshold": 3,
+        "terminationGracePeriodSeconds": _HANGING_GRACE,
     }
 
 
