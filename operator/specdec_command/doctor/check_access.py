@@ -1,6 +1,6 @@
 """What the operator may do, against what it needs: by the API server's answer, or else by the ClusterRoles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -9,22 +9,39 @@ from specdec_command.doctor.finding import DoctorFinding, finding
 from specdec_command.doctor.objects import Operator, first_operator
 from specdec_command.doctor.permissions import NEEDS, Grant, NeededPermission, Reach
 from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
+from specdec_operator.api.control import ControlMode
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.observe.store import baseline_name
 
 _MOST_PLACES: Final = 5
 
 
-def permissions(operator: Operator, *, downloads: bool, namespaces: tuple[str, ...] = ()) -> Iterator[Grant]:
-    """What has to be granted, and is not asked for yet.
-
-    downloads: whether a service has its models brought into a claim. namespaces: those of services.
-    """
+def permissions(operator: Operator, services: Iterable[Untrusted], namespaces: tuple[str, ...] = ()) -> Iterator[Grant]:
+    """What has to be granted, and is not asked for yet. services: as they are. namespaces: those of services."""
+    every = tuple(services)
+    downloads = any(each.of("spec", "staging", "mode").text == "PersistentVolumeClaim" for each in every)
     for need in NEEDS:
         if (need.downloads and not downloads) or (need.leading and not operator.leases):
             continue
-        names = operator.leases if need.reach is Reach.LEASE else (need.name,)
-        for name, place in product(names, _places(need, operator, namespaces)):
+        for name, place in _targets(need, operator, every, namespaces):
             yield from (Grant(replace(need, name=name), verb, place) for verb in need.verbs)
+
+
+def _targets(
+    need: NeededPermission, operator: Operator, services: tuple[Untrusted, ...], namespaces: tuple[str, ...]
+) -> Iterable[tuple[str, str]]:
+    """The names and namespaces that a permission is needed for."""
+    if need.reach is Reach.BASELINE:
+        return tuple(_baselines(services))[:_MOST_PLACES]
+    names = operator.leases if need.reach is Reach.LEASE else (need.name,)
+    return product(names, _places(need, operator, namespaces))
+
+
+def _baselines(services: tuple[Untrusted, ...]) -> Iterator[tuple[str, str]]:
+    """The Deployments of the baseline pods that services request by name: `OnDoubt` is the default of all others."""
+    for each in services:
+        if each.of("spec", "guard", "control", "mode").text in (ControlMode.ALWAYS, ControlMode.ON_DOUBT):
+            yield baseline_name(each.of("metadata", "name").text), each.of("metadata", "namespace").text
 
 
 def _places(need: NeededPermission, operator: Operator, namespaces: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,6 +56,8 @@ def _places(need: NeededPermission, operator: Operator, namespaces: tuple[str, .
         case Reach.SERVICES:
             both = tuple(each for each in operator.namespaces if each in namespaces)
             return (both or operator.namespaces)[:_MOST_PLACES] or ("",)
+        case Reach.BASELINE:  # a Role of their namespace may grant it by name
+            return ()
 
 
 def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
@@ -69,8 +88,7 @@ def _lacking(refused: list[Grant], account: str) -> DoctorFinding:
     target += f" --subresource={part}" if part else ""
     place = f"-n {namespace}" if namespace else "-A"
     fix = (
-        "apply the operator's ClusterRoles and bindings again (manifests/operator/rbac.yaml, or the Helm chart); "
-        f"kubectl auth can-i {refused[0].verb} {target} {place} --as={account} checks it"
+        f"apply {need.granted_by} again; kubectl auth can-i {refused[0].verb} {target} {place} --as={account} checks it"
     )
     return finding("NotAllowed", account, what, fix)
 

@@ -153,8 +153,7 @@ async def _grants(
     user: Onlooker, operator: Operator, services: QueryAnswer, namespaces: tuple[str, ...]
 ) -> tuple[tuple[Grant, ...], QueryAnswer | None]:
     """What the operator may do: asked of the API server, or else read from ClusterRoles. And why it got no answer."""
-    downloads = any(each.of("spec", "staging", "mode").text == "PersistentVolumeClaim" for each in services.items)
-    asked = list(permissions(operator, downloads=downloads, namespaces=namespaces))
+    asked = list(permissions(operator, services.items, namespaces))
     first = await user.review(operator, asked[0])
     if first.unread:
         roles = Roles(roles=await user.look(ROLES_QUERY), bindings=await user.look(BINDINGS_QUERY))

@@ -8,9 +8,12 @@ from specdec_operator.names import GROUP, KSERVE_GROUP, PLURAL
 
 
 class Reach(StrEnum):
-    """The objects of a permission. OWN: the operator's namespace. LEASE: its Lease alone."""
+    """The objects of a permission. BASELINE: the Deployments of single services' baseline pods. OWN: the operator's
+    namespace. LEASE: its Lease alone.
+    """
 
     SERVICES = "services"
+    BASELINE = "baseline"
     CLUSTER = "cluster"
     KSERVE = "kserve"
     OWN = "own"
@@ -22,6 +25,7 @@ class NeededPermission:
     """Verbs on a resource (`pods/log` is a subresource). name: the only object. lost: what fails without it.
 
     downloads: needed for staging.mode PersistentVolumeClaim only. leading: for the election of a leader only.
+    granted_by: what grants it.
     """
 
     group: str
@@ -32,6 +36,7 @@ class NeededPermission:
     name: str = ""
     downloads: bool = False
     leading: bool = False
+    granted_by: str = "the operator's ClusterRoles and bindings (manifests/operator/rbac.yaml, or the Helm chart)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,10 @@ class Grant:
 
 
 _SEE: Final = ("list", "watch")
+_BY_DOWNLOADS: Final = "manifests/downloads (in the Helm chart: rbac.downloads=true)"
+_BY_CONTROL: Final = (
+    "manifests/control (in the Helm chart: rbac.controlServices for single services, or rbac.control=true)"
+)
 _KSERVE_UNSEEN: Final = "it does not detect the KServe version"
 _OCI_UNKNOWN: Final = "it does not detect how KServe serves oci://"
 _URIS_UNKNOWN: Final = "it does not detect whether KServe downloads several URIs"
@@ -59,7 +68,14 @@ NEEDS: Final = (
         KSERVE_GROUP, "inferenceservices", ("get", *_SEE, "create", "patch"), "it cannot create InferenceServices"
     ),
     NeededPermission("apps", "deployments", _SEE, "it cannot follow rollouts"),
-    NeededPermission("apps", "deployments", ("get", "create", "patch", "delete"), "it cannot create baseline pods"),
+    NeededPermission(
+        "apps",
+        "deployments",
+        ("get", "create", "patch", "delete"),
+        "it cannot create baseline pods",
+        Reach.BASELINE,
+        granted_by=_BY_CONTROL,
+    ),
     NeededPermission("", "pods", _SEE, "it cannot measure pods"),
     NeededPermission("", "pods/eviction", ("create",), "it cannot restart pods"),
     NeededPermission(
@@ -69,7 +85,6 @@ NEEDS: Final = (
         "the drain of a node may take all pods of a service at once",
     ),
     NeededPermission("", "events", ("create", "list"), "it cannot send Events"),
-    NeededPermission("", "pods/log", ("get",), "it cannot show the progress of downloads"),
     NeededPermission("batch", "jobs", _SEE, "it cannot follow downloads"),
     NeededPermission("", "namespaces", _SEE, "it cannot watch all namespaces", Reach.CLUSTER),
     NeededPermission(*_CRDS, ("get", *_SEE), _KSERVE_UNSEEN, Reach.CLUSTER),
@@ -78,10 +93,28 @@ NEEDS: Final = (
     NeededPermission(KSERVE_GROUP, "clusterstoragecontainers", ("list",), _URIS_UNKNOWN, Reach.CLUSTER),
     NeededPermission("", "nodes", ("list",), "it does not know the memory size of the nodes' devices", Reach.CLUSTER),
     NeededPermission(
-        "", "persistentvolumeclaims", ("get", "create", "patch"), "it cannot create PVCs for downloads", downloads=True
+        "",
+        "persistentvolumeclaims",
+        ("get", "create", "patch"),
+        "it cannot create PVCs for downloads",
+        downloads=True,
+        granted_by=_BY_DOWNLOADS,
     ),
     NeededPermission(
-        "batch", "jobs", ("get", "create", "patch", "delete"), "it cannot run downloads into PVCs", downloads=True
+        "batch",
+        "jobs",
+        ("get", "create", "patch", "delete"),
+        "it cannot run downloads into PVCs",
+        downloads=True,
+        granted_by=_BY_DOWNLOADS,
+    ),
+    NeededPermission(
+        "",
+        "pods/log",
+        ("get",),
+        "it cannot show the progress of downloads",
+        downloads=True,
+        granted_by=_BY_DOWNLOADS,
     ),
     NeededPermission(*_LEASES, ("create",), _NO_LEADER, Reach.OWN, leading=True),
     NeededPermission(*_LEASES, ("get", "update"), _NO_LEADER, Reach.LEASE, leading=True),

@@ -22,6 +22,12 @@ _DOWNLOADS: Final = (
     "manifests/downloads`, or set rbac.downloads=true in the Helm chart; or remove staging.mode, and each pod "
     "downloads its own copy"
 )
+_OF_BASELINE_PODS: Final = re.compile(r' cannot (?:get|create|patch|delete) resource "deployments" ')
+_CONTROL: Final = (
+    "baseline pods need a permission to write Deployments that is not granted by default: in the Helm chart add "
+    "NAMESPACE/NAME of this service to rbac.controlServices, or set rbac.control=true for all; without Helm run "
+    "`kubectl apply -k manifests/control`; or set guard.control.mode Never, and a baseline of another time is compared"
+)
 _ENDING: Final = re.compile(r"is being terminated")
 _ADMISSION: Final = re.compile(
     r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request|violates PodSecurity"
@@ -52,13 +58,17 @@ def denial(answer: str, what: str, *, final: bool) -> OperatorError:
         way_out = "change that policy, or the service; the operator retries every five minutes"
         return _refused(answer, what, "AdmissionRefused", way_out, final=final)
     if _RIGHTS.search(answer):
-        rights = (
-            _DOWNLOADS
-            if _OF_DOWNLOADS.search(answer)
-            else "grant the permission (manifests/operator/rbac.yaml, or the Helm chart)"
-        )
-        return Unavailable("Forbidden", f"{answer}: {rights}", after=_RIGHTS_PAUSE)
+        return Unavailable("Forbidden", f"{answer}: {_grant_for(answer)}", after=_RIGHTS_PAUSE)
     return Unavailable("Forbidden", f"{what}: {answer}", after=_RIGHTS_PAUSE)
+
+
+def _grant_for(answer: str) -> str:
+    """What grants the permission that is missing."""
+    if _OF_DOWNLOADS.search(answer):
+        return _DOWNLOADS
+    if _OF_BASELINE_PODS.search(answer):
+        return _CONTROL
+    return "grant the permission (manifests/operator/rbac.yaml, or the Helm chart)"
 
 
 def _refused(answer: str, what: str, reason: str, way_out: str, *, final: bool) -> OperatorError:

@@ -21,10 +21,6 @@ from specdec_operator.render.plan import plan
 _UNSEEN: Final = 10.0
 """Seconds that the watch may need to show a newly created Deployment."""
 _TRY_AGAIN: Final = 30.0
-_WAY_OUT: Final = (
-    "baseline pods need permission to get, create, patch and delete Deployments (chart: rbac.control); "
-    "guard.control.mode Never needs none"
-)
 
 
 async def keep_baseline_pods(
@@ -52,10 +48,8 @@ async def keep_baseline_pods(
     try:
         await _make(cluster, key, decision, number)
     except OperatorError as error:
-        words = f"{error.message}; {_WAY_OUT}" if error.reason == "Forbidden" else error.message
-        return replace(
-            memory, baseline_pods=BaselinePodsMemory(refusal=words, due=now + _TRY_AGAIN), due=min(memory.due, now)
-        )
+        refused = BaselinePodsMemory(refusal=error.message, due=now + _TRY_AGAIN)
+        return replace(memory, baseline_pods=refused, due=min(memory.due, now))
     return replace(memory, baseline_pods=BaselinePodsMemory(wanted=wanted, at=now, due=inf))
 
 

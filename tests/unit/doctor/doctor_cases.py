@@ -159,7 +159,16 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
         put("refused", to={("pods/eviction", "create")}),
         ("cannot restart pods", "can-i create pods --subresource=eviction"),
     ),
-    ("NotAllowed", put("refused", to={("pods/log", "get")}), ("can-i get pods --subresource=log",)),
+    (
+        "NotAllowed",
+        both(asking(staging=_DOWNLOADS), put("refused", to={("pods/log", "get")})),
+        ("can-i get pods --subresource=log", "apply manifests/downloads (in the Helm chart: rbac.downloads=true)"),
+    ),
+    (
+        "NotAllowed",
+        both(asking(guard={"control": {"mode": "OnDoubt"}}), put("refused", to={("deployments", "patch")})),
+        ("patch deployments.apps llama-predictor-plain in namespace team", "rbac.controlServices for single services"),
+    ),
     (
         "NotAllowed",
         both(sharded(2, "leader-0", "leader-1"), put("refused", to={("leases", "update")})),

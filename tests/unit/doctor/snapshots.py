@@ -140,8 +140,8 @@ def _grants(raw: Raw, run: QueryAnswer) -> tuple[Grant, ...]:
     found = operators(run)
     if not found:
         return ()
-    downloads = any("staging" in each["spec"] for each in raw["services"]["items"])
-    asked = permissions(found[0], downloads=downloads, namespaces=tuple(raw["spaces"]))
+    services = [Untrusted(each) for each in raw["services"]["items"]]
+    asked = permissions(found[0], services, tuple(raw["spaces"]))
     return tuple(
         replace(each, allowed=None if raw["reviews"] else (each.need.resource, each.verb) not in raw["refused"])
         for each in asked

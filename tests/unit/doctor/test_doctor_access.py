@@ -15,7 +15,7 @@ from specdec_command.doctor.snapshot import QueryAnswer
 from specdec_operator.display.untrusted import Untrusted
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
-_RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads")]
+_RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads", "control")]
 _POD_READER = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
 
 
@@ -47,35 +47,43 @@ def _run(**settings: str) -> Any:
     return operators(look(queries.operators_query(""), {"items": [found]}))[0]
 
 
+def _service(name: str, *, control: str = "", staging: str = "") -> Untrusted:
+    spec = {"guard": {"control": {"mode": control}}, "staging": {"mode": staging}}
+    return Untrusted({"metadata": {"name": name, "namespace": "team"}, "spec": spec})
+
+
 def test_needs_are_asked_for_where_they_are_needed() -> None:
     """For services in each namespace that is watched, or everywhere; for KServe's objects and the Lease, in theirs."""
     run = _run(SPECDEC_NAMESPACES="a,b", SPECDEC_KSERVE_NAMESPACE="serving", SPECDEC_LEADER_LEASE="home/leader")
-    asked = list(permissions(run, downloads=False))
+    asked = list(permissions(run, [_service("llama", control="Always"), _service("other", control="Never")]))
     places = {reach: {each.namespace for each in asked if each.need.reach is reach} for reach in Reach}
     assert places == {
         Reach.SERVICES: {"a", "b"},
+        Reach.BASELINE: {"team"},
         Reach.CLUSTER: {""},
         Reach.KSERVE: {"serving"},
         Reach.OWN: {"home"},
         Reach.LEASE: {"home"},
     }
     assert {each.need.name for each in asked if each.need.reach is Reach.LEASE} == {"leader"}
+    assert {each.need.name for each in asked if each.need.reach is Reach.BASELINE} == {"llama-predictor-plain"}
     assert "namespaces" not in {each.need.resource for each in asked}
     assert "persistentvolumeclaims" not in {each.need.resource for each in asked}
 
 
 def test_without_namespaces_and_election_everything_is_asked_for_everywhere() -> None:
     """And what only downloads need, where a service downloads."""
-    asked = list(permissions(_run(SPECDEC_LOG_LEVEL="INFO"), downloads=True))
+    asked = list(permissions(_run(SPECDEC_LOG_LEVEL="INFO"), [_service("llama", staging="PersistentVolumeClaim")]))
     assert {each.namespace for each in asked if each.need.reach is Reach.SERVICES} == {""}
-    assert {"namespaces", "persistentvolumeclaims"} <= {each.need.resource for each in asked}
+    assert {"namespaces", "persistentvolumeclaims", "pods/log"} <= {each.need.resource for each in asked}
+    assert "deployments" not in {each.need.resource for each in asked if each.verb == "create"}
     assert "leases" not in {each.need.resource for each in asked}
 
 
 def test_the_lease_of_each_shard_is_asked_for_by_name() -> None:
     """Permissions for Leases are for single objects; with shards there is none of the plain name."""
     run = _run(SPECDEC_LEADER_LEASE="home/leader", SPECDEC_SHARDS="3")
-    asked = list(permissions(run, downloads=False))
+    asked = list(permissions(run, []))
     names = {each.need.name for each in asked if each.need.reach is Reach.LEASE and each.namespace == "home"}
     assert names == {"leader-0", "leader-1", "leader-2"}
 

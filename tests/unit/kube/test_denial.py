@@ -14,6 +14,9 @@ CLAIMS = (
     'persistentvolumeclaims "m" is forbidden: User "op" cannot patch resource "persistentvolumeclaims" in API group ""'
 )
 JOBS = 'jobs.batch is forbidden: User "op" cannot create resource "jobs" in API group "batch" in the namespace "team-a"'
+BASELINE = (
+    'deployments.apps "llama-predictor" is forbidden: User "op" cannot get resource "deployments" in API group "apps"'
+)
 ENDING = "unable to create new content in namespace team-a because it is being terminated"
 
 
@@ -27,6 +30,7 @@ ENDING = "unable to create new content in namespace team-a because it is being t
         (RIGHTS, Unavailable, "Forbidden", "manifests/operator/rbac.yaml"),
         (CLAIMS, Unavailable, "Forbidden", "kubectl apply -k manifests/downloads"),
         (JOBS, Unavailable, "Forbidden", "rbac.downloads=true"),
+        (BASELINE, Unavailable, "Forbidden", "NAMESPACE/NAME of this service to rbac.controlServices"),
         (ENDING, Unavailable, "NamespaceTerminating", "no object can be created in it"),
         ("no", Unavailable, "Forbidden", "InferenceService llama: no"),
     ],
