@@ -1,4 +1,5 @@
-"""Installs the operator on the local cluster, with the right to download, and with the images that were built here.
+"""Installs the operator on the local cluster, with the permissions for downloads and baseline pods, and with the images
+that were built here.
 
 python -m hack.install           # again: it is replaced
 python -m hack.install remove    # with its CRD, and so with every service
@@ -18,7 +19,7 @@ from hack.command import run
 from hack.images import content
 
 NAMESPACE = "specdec-system"
-_MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads")]
+_MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads", "control")]
 _NAMES = ("image", "value")
 """Keys under which an image is named: of a container, and of the variable with the operator's own image."""
 

@@ -21,7 +21,8 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "tolerations": [{"key": "infra", "operator": "Exists"}],
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
         "priorityClassName": "system-cluster-critical",
-        "networkPolicy.enabled": True,
+        "networkPolicy.egress": [{"ports": [{"port": 3128}]}],
+        "rbac.controlServices": ["team-a/llama", "team-a/qwen", "team-b/llama"],
         "monitoring.serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
         "monitoring.engines.enabled": True,
         "monitoring.rules.enabled": True,
@@ -31,7 +32,8 @@ CASES: Final[dict[str, dict[str, Any]]] = {
     },
     "namespaced": {
         "namespaces": ["team-a", "team-b"],
-        "rbac.downloads": False,
+        "rbac.control": True,
+        "rbac.downloads": True,
         "crds.keep": False,
         "runtimes.keep": False,
         "runtimes.nvidia.enabled": False,
@@ -39,6 +41,7 @@ CASES: Final[dict[str, dict[str, Any]]] = {
     },
     "sharded": {
         "shards": 3,
+        "networkPolicy.enabled": False,
         "crds.install": False,
         "runtimes.cpu.enabled": False,
         "runtimes.nvidia.enabled": False,

@@ -30,7 +30,7 @@ class Release:
     @property
     def rbac(self) -> list[pathlib.Path]:
         """What its operator may do, downloads included: the first release granted these without being asked."""
-        files = (self.folder / "manifests" / part / "rbac.yaml" for part in ("operator", "downloads"))
+        files = (self.folder / "manifests" / part / "rbac.yaml" for part in ("operator", "downloads", "control"))
         return [file for file in files if file.exists()]
 
 

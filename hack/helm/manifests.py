@@ -41,9 +41,12 @@ class ManifestSource:
 
 _UNKEPT: Final = {"runtimes.keep": False}
 DOWNLOADS: Final = {"rbac.downloads": True}
+CONTROL: Final = {"rbac.control": True}
 FILES: Final[Mapping[str, ManifestSource]] = {
     "operator/rbac.yaml": ManifestSource(templates=("serviceaccount", "rbac")),
     "downloads/rbac.yaml": ManifestSource(templates=("rbac-downloads",), values=DOWNLOADS),
+    "control/rbac.yaml": ManifestSource(templates=("rbac-control",), values=CONTROL),
+    "operator/networkpolicy.yaml": ManifestSource(templates=("networkpolicy",)),
     "operator/deployment.yaml": ManifestSource(templates=("deployment",)),
     "operator/service.yaml": ManifestSource(templates=("service",)),
     "runtimes/cpu.yaml": ManifestSource(templates=("runtime-cpu",), values=_UNKEPT),
@@ -53,7 +56,9 @@ FILES: Final[Mapping[str, ManifestSource]] = {
     "ha/deployment.yaml": ManifestSource(templates=("deployment",), values=HA),
     "namespaced/roles.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("Role", "RoleBinding")),
     "namespaced/downloads.yaml": ManifestSource(templates=("rbac-downloads",), values=NAMESPACED | DOWNLOADS),
+    "namespaced/control.yaml": ManifestSource(templates=("rbac-control",), values=NAMESPACED | CONTROL),
     "namespaced/cluster-role.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("ClusterRole",)),
+    "namespaced/networkpolicy.yaml": ManifestSource(templates=("networkpolicy",), values=NAMESPACED),
     "namespaced/deployment.yaml": ManifestSource(templates=("deployment",), values=NAMESPACED),
     "monitoring/prometheusrule.yaml": ManifestSource(
         templates=("monitoring",), values={"monitoring.rules.enabled": True}

@@ -16,6 +16,7 @@ OURS = (
     _ROOT / "manifests" / "operator" / "namespace.yaml",
     _ROOT / "manifests" / "operator" / "rbac.yaml",
     _ROOT / "manifests" / "downloads" / "rbac.yaml",
+    _ROOT / "manifests" / "control" / "rbac.yaml",
 )
 """What the operator needs of this project, except itself."""
 SYSTEM = "specdec-system"

@@ -60,6 +60,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.web.enabled (not (has .Values.web.address (list "127.0.0.1" "::1" "localhost"))) }}true{{ end }}
 {{- end }}
 
+{{/* The ports at which the operator reaches the Prometheus servers that services may name. */}}
+{{- define "specdec.prometheusPorts" -}}
+{{- $ports := .Values.networkPolicy.prometheusPorts }}
+{{- range .Values.prometheusUrls }}
+{{- $host := (urlParse .).host }}
+{{- $port := regexFind ":[0-9]+$" $host | trimPrefix ":" }}
+{{- $ports = append $ports (default (ternary 443 80 (hasPrefix "https:" .)) (int $port)) }}
+{{- end }}
+{{- range $ports | uniq }}
+- {{ int . }}
+{{- end }}
+{{- end }}
+
 {{- define "specdec.testNamespace" -}}
 {{- default (first (append .Values.namespaces "default")) .Values.test.namespace }}
 {{- end }}
@@ -114,6 +127,14 @@ priorityClassName: {{ . }}
 {{- $own := index $.Values.runtimes . }}
 {{- if and $.Values.digests.operator $own.enabled (not $own.image) (not (index $.Values.digests .)) }}
 {{- fail (printf "runtimes.%s.enabled: this release has no image of it: name yours in runtimes.%s.image, or set runtimes.%s.enabled=false" . . .) }}
+{{- end }}
+{{- end }}
+{{- range .Values.rbac.controlServices }}
+{{- if $.Values.rbac.control }}
+{{- fail (printf "rbac.controlServices: %s: rbac.control=true already covers it: remove one of the two" .) }}
+{{- end }}
+{{- if and $.Values.namespaces (not (has (first (splitList "/" .)) $.Values.namespaces)) }}
+{{- fail (printf "rbac.controlServices: %s: the operator does not watch this namespace: add it to namespaces, or remove the service" .) }}
 {{- end }}
 {{- end }}
 {{- if and .Values.web.enabled (has (int .Values.web.port) (list 8080 9090)) }}

@@ -1,7 +1,7 @@
 {{/* What the operator does with the objects of the namespaces that it watches. */}}
 {{- define "specdec.rules.services" -}}
-# The operator never reads Secrets, writes no spec of yours (but for the speculative flag of an InferenceService whose owner
-# lets it), and makes no pods but those of its download Jobs and of plain arms.
+# The operator reads no Secret, and changes none of your specs except the speculative flags of an InferenceService whose
+# owner permits it. Downloads and baseline pods need two more roles, which nobody gets who does not ask for them.
 - apiGroups: [serving.specdec.io]
   resources: [speculativeinferenceservices]
   verbs: [list, watch, patch] # patch: takes off the finalizer that older versions put there
@@ -17,11 +17,6 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [list, watch]
-{{- if .Values.rbac.control }}
-- apiGroups: [apps]
-  resources: [deployments]
-  verbs: [get, create, patch, delete] # plain pods beside, that speculation is compared with: guard.control
-{{- end }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
@@ -34,9 +29,6 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create, list] # list: the kubelet's words about a pod whose volumes do not mount
-- apiGroups: [""]
-  resources: [pods/log]
-  verbs: [get] # of its own download Jobs: how far they are
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, watch]
@@ -79,6 +71,30 @@
   verbs: [create, patch]
 - apiGroups: [batch]
   resources: [jobs]
+  verbs: [get, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get] # of its own download Jobs: how far they are. RBAC cannot limit it to them
+{{- end }}
+
+{{/* Of every service of a namespace. */}}
+{{- define "specdec.rules.control" -}}
+# For guard.control only. Whoever makes Deployments can run anything as any service account of a namespace: nobody is granted
+# this who does not ask for it.
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, create, patch, delete]
+{{- end }}
+
+{{/* Of these services alone: a list of their names. The operator creates by server-side apply, whose request has the name. */}}
+{{- define "specdec.rules.controlByName" -}}
+- apiGroups: [apps]
+  resources: [deployments]
+  resourceNames: [{{ range $index, $name := . }}{{ if $index }}, {{ end }}{{ $name }}-predictor{{ end }}]
+  verbs: [get] # KServe's, which the baseline pods are a copy of
+- apiGroups: [apps]
+  resources: [deployments]
+  resourceNames: [{{ range $index, $name := . }}{{ if $index }}, {{ end }}{{ $name }}-predictor-plain{{ end }}]
   verbs: [get, create, patch, delete]
 {{- end }}
 

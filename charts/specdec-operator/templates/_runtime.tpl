@@ -65,6 +65,7 @@ spec:
     securityContext:
       runAsNonRoot: true
       allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true # the engine writes below /tmp, which is its home and has its caches, and to /dev/shm
       capabilities:
         drop: [ALL]
       seccompProfile:
@@ -75,10 +76,15 @@ spec:
     volumeMounts:
     - name: shm
       mountPath: /dev/shm
+    - name: specdec-tmp
+      mountPath: /tmp
   volumes:
   # vLLM shares 160 MiB and more between its processes; a container's own /dev/shm has 64.
   - name: shm
     emptyDir:
       medium: Memory
       sizeLimit: 1Gi
+  # Without a limit: kernels that an engine compiles at its start take gigabytes.
+  - name: specdec-tmp
+    emptyDir: {}
 {{- end }}

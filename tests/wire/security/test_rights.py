@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from hack.helm import chart
 
 from specdec_operator.api.spec import Owner, owner_reference
 from tests.wire.api import APPLY, ISVC, Api, Object, Refused, connected, documents
@@ -20,6 +21,7 @@ from tests.wire.security.recording import Recording, Right, granted, refused, ta
 from tests.wire.waiting import until
 from tests.wire.world import NAME, World, sis
 
+_CONTROL = "templates/rbac-control.yaml"
 MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
 ACCOUNT = "specdec-operator"
 GROUP = "serving.specdec.io"
@@ -101,8 +103,9 @@ async def _until_none(unused: Callable[[], list[Right]]) -> None:
 async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
-    """Watching the whole cluster, with an election and downloads: create to delete."""
-    roles, recording = _roles("operator/rbac.yaml", "downloads/rbac.yaml", "ha/leader-election.yaml"), audited.recording
+    """Watching the whole cluster, with an election, downloads and baseline pods: create to delete."""
+    files = (f"{part}/rbac.yaml" for part in ("operator", "downloads", "control"))
+    roles, recording = _roles(*files, "ha/leader-election.yaml"), audited.recording
     rights = granted(_rules(roles))
 
     def unused() -> list[Right]:
@@ -132,9 +135,13 @@ async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
 async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_nothing_else(
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
-    """With a Role in its namespace, and a ClusterRole that only reads; without downloads, whose role is another."""
+    """With a Role in its namespace, and a ClusterRole that only reads; without downloads, whose role is another.
+
+    The Deployments of baseline pods are granted by name: the operator creates by an apply, whose request has the name.
+    """
     account = await make_account(api, f"scoped-{world.namespace}")
     everywhere, here = (_rules(_roles(f"namespaced/{file}.yaml")) for file in ("cluster-role", "roles"))
+    here += _rules(chart.objects({"rbac.controlServices": [f"{world.namespace}/{NAME}"]}, f"--show-only={_CONTROL}"))
     await grant(api, account, everywhere)
     await grant(api, account, here, within=world.namespace)
     rights = granted([*everywhere, *here])

@@ -1,0 +1,108 @@
+"""What the chart's roles grant, by the values that choose it, and which traffic its NetworkPolicy lets through."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from hack.helm import chart
+
+READS = {"get", "list", "watch"}
+RUNS_PODS = {"deployments", "jobs", "pods", "replicasets", "statefulsets", "daemonsets", "cronjobs"}
+"""A client that may write one of these can run any pod of the namespace."""
+
+
+def rules(values: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rules of all roles of a kind, each with its namespace; without those of hooks."""
+    for each in chart.objects(values, "--skip-tests"):
+        if each["kind"] == kind:
+            yield from ((each["metadata"].get("namespace", ""), rule) for rule in each["rules"])
+
+
+def writes(values: Mapping[str, Any], kind: str) -> set[tuple[str, str, tuple[str, ...]]]:
+    """Namespace, resource and names of everything that runs pods and may be written."""
+    return {
+        (namespace, resource, tuple(rule.get("resourceNames", ())))
+        for namespace, rule in rules(values, kind)
+        for resource in rule["resources"]
+        if resource in RUNS_PODS and not set(rule["verbs"]) <= READS
+    }
+
+
+def test_by_default_nothing_may_be_written_that_runs_pods_and_no_log_be_read() -> None:
+    """InferenceServices apart: the operator is there to make them."""
+    assert writes({}, "ClusterRole") == set()
+    assert writes({}, "Role") == set()
+    assert [rule for _, rule in rules({}, "ClusterRole") if "pods/log" in rule["resources"]] == []
+
+
+def test_with_namespaces_everything_that_is_written_is_in_one_of_them() -> None:
+    """Whatever else is granted: the ClusterRole reads."""
+    values = {"namespaces": ["team-a", "team-b"], "rbac.control": True, "rbac.downloads": True}
+    assert all(set(rule["verbs"]) <= READS for _, rule in rules(values, "ClusterRole"))
+    assert {namespace for namespace, *_ in writes(values, "Role")} == {"team-a", "team-b"}
+    assert {resource for _, resource, _ in writes(values, "Role")} == {"deployments", "jobs"}
+
+
+def test_deployments_are_granted_to_a_service_by_name() -> None:
+    """Those of its baseline pods, in its namespace; KServe's, which they are copied from, may only be read."""
+    values = {"rbac.controlServices": ["team-a/llama", "team-a/qwen", "team-b/llama"]}
+    assert writes(values, "ClusterRole") == set()
+    assert writes(values, "Role") == {
+        ("team-a", "deployments", ("llama-predictor-plain", "qwen-predictor-plain")),
+        ("team-b", "deployments", ("llama-predictor-plain",)),
+    }
+
+
+def policy(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the NetworkPolicy."""
+    (made,) = (each for each in chart.objects(values) if each["kind"] == "NetworkPolicy")
+    spec: dict[str, Any] = made["spec"]
+    return spec
+
+
+def ports(rules: list[dict[str, Any]]) -> set[int | str]:
+    """Every port of rules that name no other end."""
+    return {port["port"] for rule in rules if "to" not in rule for port in rule.get("ports", ())}
+
+
+def test_a_policy_is_there_by_default_and_limits_both_directions() -> None:
+    """Engines in all namespaces, because they may be in each of them, at whatever port a spec names."""
+    spec = policy({})
+    (operator,) = (each for each in chart.objects({}) if each["kind"] == "Deployment")
+    assert spec["podSelector"]["matchLabels"].items() <= operator["spec"]["template"]["metadata"]["labels"].items()
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert ports(spec["ingress"]) == {"metrics", "health"}
+    assert ports(spec["egress"]) == {53, 5353, 443, 6443}
+    assert [each for each in spec["egress"] if "to" in each] == [{"to": [{"namespaceSelector": {}}]}]
+
+
+def test_engines_are_reached_only_in_the_watched_namespaces() -> None:
+    """By the label that the API server gives each namespace."""
+    (rule,) = (each for each in policy({"namespaces": ["team-a", "team-b"]})["egress"] if "to" in each)
+    (wanted,) = rule["to"][0]["namespaceSelector"]["matchExpressions"]
+    assert wanted == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]}
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://prometheus.monitoring:9091", 9091),
+        ("http://prometheus.monitoring", 80),
+        ("https://prometheus.example/path", 443),
+        ("http://[fd00::1]:9095", 9095),
+    ],
+)
+def test_a_prometheus_server_that_may_be_named_can_be_reached(url: str, port: int) -> None:
+    """At the port of its URL, and at that of its pods behind a Service."""
+    assert {port, 9090} <= ports(policy({"prometheusUrls": [url]})["egress"])
+
+
+def test_outgoing_traffic_is_open_if_any_server_may_be_named_and_more_can_be_added() -> None:
+    """An operator with `*` asks servers that the administrator does not list."""
+    assert {} in policy({"prometheusUrls": ["*"]})["egress"]
+    proxy = {"ports": [{"port": 3128}]}
+    assert policy({"networkPolicy.egress": [proxy]})["egress"][-1] == proxy
+
+
+def test_the_policy_can_be_switched_off() -> None:
+    assert [each for each in chart.objects({"networkPolicy.enabled": False}) if each["kind"] == "NetworkPolicy"] == []
