@@ -42,11 +42,19 @@ Answer = Callable[[Asked, asyncio.StreamReader, asyncio.StreamWriter], Awaitable
 class HostileServer:
     """One server. answers: what all requests get, or those to each path; other paths get 404. asked: requests so far.
 
-    port: 0 for any that is free.
+    port: 0 for any that is free. tls: None for plain HTTP.
     """
 
-    def __init__(self, answers: Answer | Mapping[str, Answer], *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        answers: Answer | Mapping[str, Answer],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._answers = answers
+        self._tls = tls
         self.address = host
         self.port = port
         self.asked = 0
@@ -54,7 +62,7 @@ class HostileServer:
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, self.address, self.port)
+        self._server = await asyncio.start_server(self._connected, self.address, self.port, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

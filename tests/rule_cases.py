@@ -221,6 +221,19 @@ CASES: Final = (
         bad={"engine": {"args": ["--seed=1", "--model=x"]}},
         good={"engine": {"args": ["--seed=1", "--models=x"]}},
     ),
+    _guard(
+        "set exactly one of prometheus and pods",
+        ".source",
+        {"source": {"prometheus": {"url": "http://prometheus:9090"}, "pods": {"port": 9000}}},
+        {"source": {"pods": {"port": 9000}}},
+    ),
+    _guard("set exactly one of prometheus and pods", ".source", {"source": {}}, {"source": {"pods": {}}}),
+    _guard(
+        "serverName, caConfigMap and tokenSecret need scheme HTTPS: over HTTP a token could be read on the way",
+        ".source.pods.scheme",
+        {"source": {"pods": {"tokenSecret": {"name": "metrics", "key": "token"}}}},
+        {"source": {"pods": {"scheme": "HTTPS", "tokenSecret": {"name": "metrics", "key": "token"}}}},
+    ),
     _guard("interval must be at least 1s", ".interval", {"interval": "999ms"}, {"interval": "1s"}),
     _guard(
         "window must be at least one interval",

@@ -42,7 +42,7 @@ def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
     operator, home = first_operator(snapshot.operators), snapshot.home
     for service in services(snapshot):
         yield from _unread(service)
-        if service.spec is not None and service.spec.guard.source is not None:
+        if service.spec is not None and not service.spec.guard.reads_pods:
             continue  # a Prometheus is read instead of the pods
         space = next((each for each in snapshot.spaces if each.name == service.namespace), None)
         if operator and home and space and home.itself.complete and space.itself.complete:

@@ -97,14 +97,68 @@ class Prometheus(Part):
     namespace_label: Label = Field("namespace", description="Label with the namespace of the pod.")
 
 
-class Source(Part):
-    """Where the pods' metrics are read."""
+class Scheme(StrEnum):
+    """How the pods' metrics are asked for."""
 
-    prometheus: Prometheus = Field(
-        description=(
-            "A Prometheus server that scrapes the pods, for clusters in which the operator cannot reach them directly."
+    HTTP = "HTTP"
+    HTTPS = "HTTPS"
+
+
+class Reference(Part):
+    """A text in a ConfigMap or Secret of the service's namespace."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")] = Field(
+        description="Name of the object."
+    )
+    key: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = Field(
+        description="Key in its data."
+    )
+
+
+class PodSource(Part):
+    """How the operator reads the pods themselves, if their metrics need TLS or a token, or have a port of their own."""
+
+    model_config = rules(
+        rule(
+            "(has(self.scheme) && self.scheme == 'HTTPS')"
+            " || !(has(self.serverName) || has(self.caConfigMap) || has(self.tokenSecret))",
+            "serverName, caConfigMap and tokenSecret need scheme HTTPS: over HTTP a token could be read on the way",
+            ".scheme",
         )
     )
+
+    scheme: Scheme = Field(Scheme.HTTP, description="HTTP or HTTPS.")
+    port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        None, description="Port of /metrics, such as a sidecar's. Default: the engine's."
+    )
+    server_name: (
+        Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-zA-Z0-9]([-a-zA-Z0-9.]*)$")] | None
+    ) = Field(None, description="Name that the certificate must be for. Default: the address of the pod.")
+    ca_config_map: Reference | None = Field(
+        None,
+        description="CA certificates (PEM) that the pods' certificates are checked with. Default: those of the "
+        "operator's image. The operator needs a Role that names this ConfigMap.",
+    )
+    token_secret: Reference | None = Field(
+        None,
+        description="Bearer token that the operator sends to the pods. It needs a Role that names this Secret.",
+    )
+
+
+class Source(Part):
+    """Where the pods' metrics are read: exactly one of both."""
+
+    model_config = rules(
+        rule("has(self.prometheus) != has(self.pods)", "set exactly one of prometheus and pods"),
+    )
+
+    prometheus: Prometheus | None = Field(
+        None,
+        description=(
+            "A Prometheus server that scrapes the pods, for clusters in which the operator cannot reach them directly."
+        ),
+    )
+    pods: PodSource | None = Field(None, description="The pods themselves, over HTTPS, with a token or at a port.")
 
 
 def _of_the_reader(schema: JsonDict) -> None:
@@ -200,6 +254,11 @@ class Guard(Part):
         description="Degraded: a rolled back service has Stalled=True, and GitOps tools show a failure although it "
         "answers requests. Default: Healthy.",
     )
+
+    @property
+    def reads_pods(self) -> bool:
+        """Whether the operator reads the pods themselves, and not a Prometheus server."""
+        return self.source is None or self.source.prometheus is None
 
     @property
     def measures_first(self) -> bool:

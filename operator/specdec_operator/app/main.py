@@ -32,6 +32,7 @@ from specdec_operator.reconcile.guest_service import bring_back_left
 from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 from specdec_operator.reconcile.throttle import Throttle
+from specdec_operator.scrape.access import AccessReader
 from specdec_operator.scrape.pods import PodMetrics
 from specdec_operator.scrape.prometheus import PrometheusReader
 from specdec_operator.scrape.source import MetricsSource, is_local
@@ -52,7 +53,8 @@ async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.E
     clock, cluster = SteadyClock(), await ApiServer.connect(share.may_write)
     prometheus = PrometheusReader(clock=clock, timeout=settings.scrape_timeout, limit=settings.scrape_limit)
     pod_metrics = PodMetrics(timeout=settings.scrape_timeout, limit=settings.scrape_limit)
-    source = MetricsSource(pod_metrics, prometheus, clock=clock, local=is_local(cluster.server))
+    access, local = AccessReader(cluster, clock), is_local(cluster.server)
+    source = MetricsSource(pod_metrics, prometheus, access, clock=clock, local=local)
     app = _app(settings, share, cluster, source, clock)
     page = WebServer(app.services.page, names=settings.web_hosts, clock=clock)
     beside = [asyncio.create_task(each) for each in (keep_small(), _bring_back(settings, cluster, app))]

@@ -222,7 +222,7 @@ def thresholds(
         draft_length=tokens or MOST_TOKENS,
         baseline=baseline,
         of_baseline=method is None,
-        direct=guard.source is None,
+        direct=guard.reads_pods,
         pairs=pairs if method else (),
         collateral=_collateral(guard.collateral),
         collateral_convicts=guard.collateral is not None and guard.collateral.response is CollateralResponse.ROLL_BACK,

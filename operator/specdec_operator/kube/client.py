@@ -17,17 +17,19 @@ from specdec_operator.kube import request
 from specdec_operator.kube.request import ApiError, ApiRequests, Manifest, translated, unless_gone
 
 _PLURALS: Final[Mapping[str, str]] = {
+    "ConfigMap": "configmaps",
     "Deployment": "deployments",
     "InferenceService": "inferenceservices",
     "Job": "jobs",
     "Pod": "pods",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "PodDisruptionBudget": "poddisruptionbudgets",
+    "Secret": "secrets",
 }
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """The path of an object of a namespace, of one of the kinds that the operator makes."""
+    """The path of an object of a namespace, of one of the kinds that the operator makes or is referred to."""
     version, meta = manifest["apiVersion"], manifest["metadata"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return f"{base}/namespaces/{meta['namespace']}/{_PLURALS[manifest['kind']]}/{meta['name']}"

@@ -53,7 +53,7 @@ class PodView:
     mounted: whether its volumes are mounted, so that containers can start once their images are pulled.
     pending: the cluster's message why the pod is not scheduled, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
-    folders: sub-paths of volumes that its engine has mounted.
+    folders: sub-paths of volumes that its engine has mounted. on_host: whether its address is that of its node.
     """
 
     name: str
@@ -69,6 +69,7 @@ class PodView:
     ready_since: float | None = None
     evicted: str | None = None
     folders: frozenset[str] = frozenset()
+    on_host: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,7 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
         ready_since=epoch(conditions.get("Ready", {}).get("lastTransitionTime")),
         evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
         folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
+        on_host=bool(body.get("spec", {}).get("hostNetwork")) or status.get("podIP", "") == status.get("hostIP"),
     )
 
 

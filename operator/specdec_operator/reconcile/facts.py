@@ -59,7 +59,7 @@ async def learn_facts(
     of = about(sis)
     pods = observed.objects.pods
     pod = next((each for each in pods if each.ready and not each.deleting and each.revision == state.revision), None)
-    if pod is None or not pod.ip:
+    if pod is None or not pod.ip or pod.on_host:
         return memory
     told = read_page(await teller.facts(key[0], pod.ip, port=sis.spec.engine.port or ENGINE_PORT) or b"")
     configs = {**facts.configs, **{role: (of[role], config) for role, config in told.configs.items() if role in of}}

@@ -82,11 +82,21 @@ async def sample(
         return replace(memory, window=window)
     watched = [pod for pod in pods if pod.ready and not pod.deleting and pod.revision == plan.revision]
     compared = [pod for pod in baseline_pods if plan.with_baseline and pod.ready and not pod.deleting]
-    addresses = {pod.name: pod.ip for pod in (*watched, *compared) if pod.ip and _is_warm(pod, plan.guard, now)}
-    readings = await source.read(plan.guard, addresses, namespace=namespace, port=plan.port)
+    warm = [pod for pod in (*watched, *compared) if pod.ip and _is_warm(pod, plan.guard, now)]
+    refused = {pod.name: _on_host(pod) for pod in warm if pod.on_host and plan.guard.reads_pods}
+    addresses = {pod.name: pod.ip for pod in warm if pod.ip and pod.name not in refused}
+    readings = {**await source.read(plan.guard, addresses, namespace=namespace, port=plan.port), **refused}
     of_baseline = {pod.name: _counted(readings[pod.name]) for pod in compared if pod.name in readings}
     ours = {pod: reading for pod, reading in readings.items() if pod not in of_baseline}
     return _taken_in(memory, plan, window, ours, of_baseline, now)
+
+
+def _on_host(pod: PodView) -> Unread:
+    """Why such a pod is not read: its flags choose the port, so its owner would choose what is read of the node."""
+    return Unread(
+        f"pod {pod.name}: {pod.ip} is the address of its node (hostNetwork), and the operator reads no page of a node; "
+        "remove hostNetwork, or set guard.source.prometheus to a Prometheus server that scrapes the pod"
+    )
 
 
 def _counted(reading: Counters | Unread) -> Counters | None:

@@ -11,6 +11,7 @@ import aiohttp
 
 from specdec_operator import metrics
 from specdec_operator.guard.counters import Counters, Unread, read_counters
+from specdec_operator.scrape.access import Access
 from specdec_operator.scrape.places import Places
 
 _LONGEST: Final = 12
@@ -54,6 +55,8 @@ _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _MOST_WORDS: Final = 200
 """Characters of an error that are passed on: it may hold what the pod sent, and the status is kept small."""
+_PLAIN: Final = Access()
+_UNAUTHORIZED: Final = ("HTTP 401", "HTTP 403")
 FAILURES: Final = (aiohttp.ClientError, TimeoutError, ValueError, OSError)
 """What a read raises."""
 
@@ -108,26 +111,28 @@ class PodMetrics(BoundedReader):
         super().__init__(timeout=timeout, limit=limit, connector=connector)
         self._silences: dict[str, Silence] = {}
 
-    async def read(self, namespace: str, urls: Mapping[str, str]) -> dict[str, Counters | Unread]:
+    async def read(
+        self, namespace: str, urls: Mapping[str, str], access: Access = _PLAIN
+    ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for a pod that did not answer in time, or not with metrics.
 
-        One that did not answer the last times may not be asked now. namespace: of all these pods.
+        One that did not answer the last times may not be asked now. namespace, access: of all these pods.
         """
-        readings = await asyncio.gather(*(self._read_one(namespace, pod, url) for pod, url in urls.items()))
+        readings = await asyncio.gather(*(self._read_one(namespace, pod, url, access) for pod, url in urls.items()))
         return dict(zip(urls, readings, strict=True))
 
-    async def page(self, namespace: str, url: str) -> bytes:
+    async def page(self, namespace: str, url: str, access: Access = _PLAIN) -> bytes:
         """A page of a pod. Raises one of FAILURES."""
         async with self.places.place(namespace):
-            return await self.body("GET", url)
+            return await self.body("GET", url, **access.options())
 
-    async def _read_one(self, namespace: str, pod: str, url: str) -> Counters | Unread:
+    async def _read_one(self, namespace: str, pod: str, url: str, access: Access) -> Counters | Unread:
         now = asyncio.get_running_loop().time()
         if (silence := waits(self._silences, url, now)) is not None:
             again = f"{silence.times} times in a row; the operator reads it again in {silence.until - now:.0f} s"
             return Unread(f"pod {pod}, {url}: {self._no_answer()}; {again}")
         try:
-            counters = read_counters((await self.page(namespace, url)).decode())
+            counters = read_counters((await self.page(namespace, url, access)).decode())
         except FAILURES as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
             kind = metrics.failure_of(error)
@@ -153,10 +158,17 @@ class PodMetrics(BoundedReader):
 
     def _words(self, kind: metrics.ReadFailure, error: Exception) -> str:
         message = str(error)[:_MOST_WORDS]
+        if isinstance(error, aiohttp.ClientSSLError):
+            return f"{message}; set serverName and caConfigMap of guard.source.pods to those of the pod's certificate"
+        if message in _UNAUTHORIZED:
+            return f"{message}: /metrics needs a token that is allowed to read it; set guard.source.pods.tokenSecret"
         match kind:
             case metrics.ReadFailure.TIMEOUT:
                 return self._no_answer()
             case metrics.ReadFailure.CONNECTION:
-                return f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh blocks the operator"
+                return (
+                    f"{message}; the engine does not listen there, or a NetworkPolicy or a mesh blocks the operator, "
+                    "or its metrics need HTTPS (guard.source.pods.scheme)"
+                )
             case metrics.ReadFailure.UNREADABLE:
                 return f"this is not a metrics page of an engine: {message}"

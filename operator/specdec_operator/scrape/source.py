@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from specdec_operator.api.guard import Guard
+from specdec_operator.api.guard import Guard, PodSource, Scheme
 from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.observe.pods import ENGINE_PORT
+from specdec_operator.scrape.access import AccessReader
 from specdec_operator.scrape.pods import FAILURES, PodMetrics
 from specdec_operator.scrape.prometheus import PrometheusReader, allowed
 
@@ -56,10 +57,17 @@ class MetricsSource:
     """Reads by `guard.source`. clock: returns epoch seconds. local: whether pods may be on loopback."""
 
     def __init__(
-        self, pods: PodMetrics, prometheus: PrometheusReader, *, clock: Callable[[], float], local: bool = False
+        self,
+        pods: PodMetrics,
+        prometheus: PrometheusReader,
+        access: AccessReader,
+        *,
+        clock: Callable[[], float],
+        local: bool = False,
     ) -> None:
         self._pods = pods
         self._prometheus = prometheus
+        self._access = access
         self._clock = clock
         self._local = local
 
@@ -67,10 +75,10 @@ class MetricsSource:
         self, guard: Guard, pods: Mapping[str, str], *, namespace: str, port: int = ENGINE_PORT
     ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for a pod of which nothing new is known."""
-        if guard.source is None:
-            return await self._read_pods(namespace, pods, port)
+        server = guard.source.prometheus if guard.source else None
+        if server is None:
+            return await self._read_pods(namespace, pods, port, guard.source.pods if guard.source else None)
         since = self._clock() - _OLDEST * guard.interval
-        server = guard.source.prometheus
         readings = await self._prometheus.read(server, namespace, pods, since=since)
         seconds = f"{_OLDEST * guard.interval:g} s"
         stale = f"{server.url} has no sample of this pod from the last {seconds}; it must scrape the engines"
@@ -84,24 +92,31 @@ class MetricsSource:
         except (Unavailable, *FAILURES):
             return None
 
-    async def _read_pods(self, namespace: str, pods: Mapping[str, str], port: int) -> dict[str, Counters | Unread]:
+    async def _read_pods(
+        self, namespace: str, pods: Mapping[str, str], port: int, how: PodSource | None
+    ) -> dict[str, Counters | Unread]:
+        try:
+            access = await self._access.of(namespace, how)
+        except Unavailable as error:
+            return {pod: Unread(f"pod {pod}: {error.message}") for pod in pods}
         pages, refused = {}, {}
         for pod, address in pods.items():
             try:
                 refuse_address(address, local=self._local)
-                pages[pod] = _at(address, "/metrics", port)
+                pages[pod] = _at(address, "/metrics", access.port or port, access.scheme)
             except Unavailable as error:
                 refused[pod] = Unread(f"pod {pod}: {error.message}")
-        return {**await self._pods.read(namespace, pages), **refused}
+        return {**await self._pods.read(namespace, pages, access), **refused}
 
 
-def _at(address: str, path: str, port: int = ENGINE_PORT) -> str:
+def _at(address: str, path: str, port: int = ENGINE_PORT, scheme: Scheme = Scheme.HTTP) -> str:
     """A page of a pod, by its address."""
     host = f"[{address}]" if ":" in address else address
-    return f"http://{host}:{port}{path}"
+    return f"{scheme.lower()}://{host}:{port}{path}"
 
 
 def refuse_source(guard: Guard, urls: tuple[str, ...]) -> None:
     """Raises Invalid for a server that this operator may not ask. urls: those that it may, see allowed."""
-    if guard.source is not None and (objection := allowed(guard.source.prometheus.url, urls)):
-        raise Invalid("spec.guard.source.prometheus.url", guard.source.prometheus.url, objection)
+    server = guard.source.prometheus if guard.source else None
+    if server is not None and (objection := allowed(server.url, urls)):
+        raise Invalid("spec.guard.source.prometheus.url", server.url, objection)

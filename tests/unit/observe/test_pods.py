@@ -74,6 +74,23 @@ def test_zeros_that_kubernetes_leaves_out_are_zeros() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "on_host"),
+    [
+        ({}, {}, False),
+        ({"hostNetwork": False}, {"hostIP": "192.0.2.1"}, False),
+        ({"hostNetwork": True}, {}, True),
+        ({}, {"hostIP": "10.0.0.7"}, True),
+    ],
+)
+def test_a_pod_with_the_address_of_its_node_is_known_as_such(spec: Body, status: Body, on_host: bool) -> None:
+    """By its spec, or by a status that another client has written."""
+    body = make_pod()
+    body["spec"] = {**body.get("spec", {}), **spec}
+    body["status"] |= status
+    assert pod_view(body).on_host is on_host
+
+
 def test_a_new_deployment_is_not_observed() -> None:
     """Numbers of an older generation show nothing about this one."""
     assert not deployment_view(make_deployment(seen=False)).observed

@@ -146,6 +146,29 @@ async def test_pods_without_an_address_are_not_asked_and_silent_ones_are_counted
     assert sampled.memory.silent == 1
 
 
+async def test_a_pod_at_the_address_of_its_node_is_not_read() -> None:
+    """Its owner chooses the port: the operator would ask whatever listens there on the node."""
+    sampled = Sampled(*(counters(100 * step) for step in range(6)))
+    for step in range(5):
+        await sampled.at(100.0 + 2 * step, replace(POD, on_host=True))
+    closed = await sampled.at(110.0, replace(POD, on_host=True))
+    assert sampled.script.asked == [{}] * 6
+    assert closed is not None
+    assert closed.verdict.reason is Reason.SCRAPE_FAILED
+    assert "10.0.0.7 is the address of its node (hostNetwork)" in closed.verdict.message
+    assert "set guard.source.prometheus" in closed.verdict.message
+
+
+async def test_a_pod_at_the_address_of_its_node_may_be_read_by_prometheus() -> None:
+    """The operator then sends nothing to the node."""
+    sampled = Sampled(counters(0))
+    assert sampled.memory.sampling is not None
+    guard = Guard.model_validate(GUARD | {"source": {"prometheus": {"url": "http://prometheus:9090"}}})
+    sampled.memory = replace(sampled.memory, sampling=replace(sampled.memory.sampling, guard=guard))
+    await sampled.at(100.0, replace(POD, on_host=True))
+    assert sampled.script.asked == [{"pod-0": "10.0.0.7"}]
+
+
 @pytest.mark.parametrize(("since", "asked"), [(97.0, 0), (96.1, 0), (96.0, 1), (101.0, 0), (3700.0, 1), (None, 1)])
 async def test_a_pod_that_joins_later_has_its_own_warm_up(since: float | None, asked: int) -> None:
     """The others are under watch; its first traffic is not judged. Unknown is old, and so is a time far ahead."""

@@ -8,8 +8,11 @@ import pytest
 from specdec_operator.api.guard import Guard, Prometheus
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.counters import Counters, Unread
+from specdec_operator.scrape.access import AccessReader
 from specdec_operator.scrape.source import MetricsSource, is_local, refuse_source
 
+PLAIN = AccessReader(None, lambda: 0.0)  # type: ignore[arg-type]
+"""No service of these tests refers to certificates or a token."""
 SOURCE = {"source": {"prometheus": {"url": "http://prometheus:9090"}}}
 
 
@@ -32,7 +35,7 @@ class Asked:
 async def read(guard: dict[str, Any], pods: Mapping[str, str]) -> tuple[Asked, Asked]:
     """One look; the scraper and the Prometheus reader afterwards."""
     scraper, prometheus = Asked(), Asked()
-    readers = MetricsSource(scraper, prometheus, clock=lambda: 1000.0)  # type: ignore[arg-type]
+    readers = MetricsSource(scraper, prometheus, PLAIN, clock=lambda: 1000.0)  # type: ignore[arg-type]
     await readers.read(Guard.model_validate(guard), pods, namespace="team-a")
     return scraper, prometheus
 
@@ -68,7 +71,7 @@ async def test_a_pod_is_asked_at_its_address(address: str, url: str) -> None:
 async def test_an_address_that_no_pod_has_is_not_asked(address: str, local: bool, asked: bool) -> None:
     """The operator's host, its link, and no address at all; a cluster on one machine may have pods on loopback."""
     scraper = Asked()
-    readers = MetricsSource(scraper, Asked(), clock=lambda: 1000.0, local=local)  # type: ignore[arg-type]
+    readers = MetricsSource(scraper, Asked(), PLAIN, clock=lambda: 1000.0, local=local)  # type: ignore[arg-type]
     found = await readers.read(Guard(), {"pod-0": address}, namespace="team-a")
     assert bool(scraper.urls) is asked
     if not asked:
