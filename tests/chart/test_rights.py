@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 from hack.helm import chart
 
+from specdec_command.doctor.check_metrics import Direction, Endpoint, Passage, lets
+from specdec_operator.display.untrusted import Untrusted
+
 READS = {"get", "list", "watch"}
 RUNS_PODS = {"deployments", "jobs", "pods", "replicasets", "statefulsets", "daemonsets", "cronjobs"}
 """A client that may write one of these can run any pod of the namespace."""
@@ -81,6 +84,24 @@ def test_engines_are_reached_only_in_the_watched_namespaces() -> None:
     (rule,) = (each for each in policy({"namespaces": ["team-a", "team-b"]})["egress"] if "to" in each)
     (wanted,) = rule["to"][0]["namespaceSelector"]["matchExpressions"]
     assert wanted == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]}
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "port", "passage"),
+    [
+        ([], 8000, Passage.YES),
+        (["team-a"], 8000, Passage.YES),
+        (["team-b"], 8000, Passage.NO),
+        (["team-b"], 6443, Passage.YES),
+    ],
+)
+def test_what_the_policy_lets_out_is_read_as_a_cluster_would(
+    namespaces: list[str], port: int, passage: Passage
+) -> None:
+    """By the reading of NetworkPolicies of `specdec doctor`: an engine in team-a, and the port of an API server."""
+    engine = Endpoint(namespace="team-a", around={"kubernetes.io/metadata.name": "team-a"}, labels={})
+    made = (Untrusted({"spec": policy({"namespaces": namespaces})}),)
+    assert lets(made, engine, Direction.OUT, port, {}, chart.NAMESPACE) is passage
 
 
 @pytest.mark.parametrize(

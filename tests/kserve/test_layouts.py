@@ -97,7 +97,16 @@ async def test_a_folder_of_a_pvc_differs_from_the_mount_of_kserve(place: Place) 
     found = await all_made(place, {"ours": ours, "theirs": left_to_kserve("pvc://models/a", "pvc://models/b")})
     assert [each["subPath"] for each in mounted(found["ours"].pod).values()] == ["a", "b"]
     assert [each["subPath"] for each in mounted(found["theirs"].pod).values()] == ["", ""]
-    assert {each["name"] for each in found["ours"].pod["volumes"]} == {"shm", "specdec-target"}
+    assert {each["name"] for each in found["ours"].pod["volumes"]} == {"shm", "specdec-tmp", "specdec-target"}
+
+
+async def test_a_volume_of_a_service_at_tmp_takes_the_place_of_the_runtimes(place: Place) -> None:
+    """The runtimes mount an empty folder there, because their file systems are read-only. Two mounts are refused."""
+    own = {"volumes": [{"name": "own", "emptyDir": {}}], "volumeMounts": [{"name": "own", "mountPath": "/tmp"}]}  # noqa: S108
+    found = await all_made(place, {"ours": isvc_of({"model": {"uri": "pvc://models/a"}, "pod": own})})
+    (engine,) = (each for each in found["ours"].pod["containers"] if each["name"] == "kserve-container")
+    assert [each["name"] for each in engine["volumeMounts"] if each["mountPath"] == "/tmp"] == ["own"]  # noqa: S108
+    assert engine["securityContext"]["readOnlyRootFilesystem"]
 
 
 async def test_image_volumes_are_those_of_kserves_native_mode(place: Place) -> None:

@@ -58,21 +58,28 @@ def _unread(service: ExaminedService) -> Iterator[DoctorFinding]:
 
 
 def _blocked(service: ExaminedService, space: Space, home: Home, operator: Operator) -> Iterator[DoctorFinding]:
-    scraper = _endpoint(home, operator.labels)
+    scraper, port = _endpoint(home, operator.labels), _metrics_port(service)
     let_in = (
         f"add a NetworkPolicy to {space.name} that admits namespace {home.name} (kubernetes.io/metadata.name) on TCP "
-        f"port {ENGINE_PORT}, or read from Prometheus instead (spec.guard.source.prometheus)"
+        f"port {port}, or read from Prometheus instead (spec.guard.source.prometheus)"
     )
-    let_out = f"allow egress to port {ENGINE_PORT} of {space.name}"
+    let_out = f"allow egress to port {port} of {space.name}"
     for pod in _pods(service, space):
         engine = _endpoint(space, pod.of("metadata", "labels").strings)
         ways = ((Direction.IN, space, engine, scraper, let_in), (Direction.OUT, home, scraper, engine, let_out))
         for direction, place, end, other, fix in ways:
             policies = selecting(place.policies.items, end, direction)
-            passage = lets(policies, other, direction, ENGINE_PORT, _names(pod), place.name)
+            passage = lets(policies, other, direction, port, _names(pod), place.name)
             if passage is not Passage.YES and place.policies.complete:
                 yield _finding(service, passage, policies, place.name, fix)
                 return
+
+
+def _metrics_port(service: ExaminedService) -> int:
+    """The port at which the operator reads the pods of a service."""
+    spec = service.spec
+    how = spec.guard.source.pods if spec and spec.guard.source else None
+    return (how.port if how else None) or (spec.engine.port if spec else None) or ENGINE_PORT
 
 
 def _endpoint(space: Home, labels: Mapping[str, str]) -> Endpoint:

@@ -42,6 +42,10 @@ def schema(raw: Raw) -> Raw:
     return whole
 
 
+_SIDECAR = {"source": {"pods": {"scheme": "HTTPS", "port": 8443}}}
+_ENGINE_PORT: Raw = {"ports": [{"port": 8080}]}
+
+
 def policy(way: str, *rules: Raw, selector: Raw | None = None) -> Raw:
     spec = {"podSelector": selector or {}, "policyTypes": [way], way.lower(): list(rules)}
     return {"metadata": {"name": "closed"}, "spec": spec}
@@ -216,6 +220,11 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
         ("2 pods returned no metrics",),
     ),
     ("MetricsBlocked", put(*_TEAM, "policies", "items", to=[policy("Ingress")]), ("team (closed) block", "8080")),
+    (
+        "MetricsBlocked",
+        both(asking(guard=_SIDECAR), put(*_TEAM, "policies", "items", to=[policy("Ingress", _ENGINE_PORT)])),
+        ("on TCP port 8443",),
+    ),
     ("MetricsBlocked", put("home", "policies", "items", to=[policy("Egress")]), ("specdec-system (closed) block",)),
     ("MetricsMayBeBlocked", put(*_TEAM, "policies", "items", to=[policy("Ingress", _BLOCK)]), ("may block",)),
     ("ClaimMissing", put(*_TEAM, "claims", "items", 0, "metadata", "name", to="model"), ("it has model",)),
