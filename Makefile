@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
+# Workers of the tests and operators that they start would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv fmt check lint type unit wire gitops test test-rest test-all verify generate golden cluster-up cluster-down cluster-status cluster-env bench bench-guard bench-engine bench-memory bench-gpu bench-scale matrix numbers faults soak lab-test audit \
         images image-nvidia image-ascend sbom resolve models push-model demo chart release-dry-run release-files docs plugin clean

@@ -7,9 +7,6 @@ import json
 import subprocess
 from pathlib import Path
 
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
-
 from hack.cluster import shell
 from hack.cluster.errors import ClusterError
 from hack.images import content, tool
@@ -45,6 +42,9 @@ def fault_of(text: str) -> str:
         return "specVersion is not 1.6"
     if not document.get("components"):
         return "no components"
+    from cyclonedx.schema import SchemaVersion  # noqa: PLC0415 - builds the grammars of IRIs, 3 s for every importer
+    from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
+
     fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
     return "" if fault is None else str(fault)
 

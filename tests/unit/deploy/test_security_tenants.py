@@ -7,10 +7,11 @@ raises Invalid with a message, and nothing else is ever raised.
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from tests.unit.builders import NAME, NAMESPACE, Body, make_rollback, make_state
 from tests.unit.engine import command_lines as engine_line
 from tests.unit.tenants import FLAGS, SOUND, URIS, specs
@@ -79,7 +80,6 @@ AS_RESTRICTED = {
     *("runAsUser", "runAsGroup", "runAsNonRoot", "fsGroup", "fsGroupChangePolicy", "supplementalGroups"),
     *("seccompProfile", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"),
 }
-MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def body_of(spec: Any) -> Body:
@@ -99,7 +99,6 @@ def planned(spec: Any) -> tuple[Spec, list[Plan]]:
 
 
 @given(spec=specs())
-@MANY
 def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) -> None:
     """Only the fields that are known to be harmless are rendered, and only for the sis itself."""
     read, plans = planned(spec)
@@ -134,7 +133,6 @@ def check_brought(predictor: Body) -> None:
 
 
 @given(spec=specs())
-@MANY
 def test_no_spec_makes_a_download_of_another_namespace_or_a_privilege(spec: Any) -> None:
     """The Job and its PVC, if the spec requests them."""
     read, plans = planned(spec)
@@ -199,13 +197,11 @@ def check_volumes(volumes: list[Body], mounts: list[Body]) -> None:
         assert not set(mount["subPath"]) & set("\0\n$") if "subPath" in mount else True
 
 
-@pytest.mark.parametrize("evil", EVIL)
 @given(spec=specs())
-@settings(MANY, max_examples=40)
-def test_no_spec_gives_a_flag_of_the_operators_a_second_value(evil: str, spec: Any) -> None:
+def test_no_spec_gives_a_flag_of_the_operators_a_second_value(spec: Any) -> None:
     """As the engine reads the line in the end; a line with which it does not start gives none."""
     _, plans = planned(spec)
-    for each in plans:
+    for each, evil in product(plans, EVIL):
         args = render(each, OWNER).manifest["spec"]["predictor"]["model"]["args"]
         line = [engine_line.expand(arg, {"EVIL": evil}) for arg in ("--port=8080", *args)]
         try:
@@ -235,15 +231,14 @@ def test_every_word_of_the_corpus_is_refused_or_harmless(arg: str, before: list[
     """Each by itself and behind other flags, so that none depends on chance."""
     spec = {"model": {"uri": "pvc://x"}, "engine": {"accelerator": "cpu", "args": [*before, arg]}}
     _, plans = planned(spec)
-    for each in plans:
-        for evil in EVIL:
-            line = [engine_line.expand(one, {"EVIL": evil}) for one in ("--port=8080", *each.args)]
-            try:
-                values = engine_line.read(line)
-            except engine_line.NotRead:
-                continue
-            assert (values["port"], values["model"]) == (["8080"], [each.layout.target])
-            assert not values.keys() & {"config", "speculative_config", engine_line.POSITIONAL}
+    for each, evil in product(plans, EVIL):
+        line = [engine_line.expand(one, {"EVIL": evil}) for one in ("--port=8080", *each.args)]
+        try:
+            values = engine_line.read(line)
+        except engine_line.NotRead:
+            continue
+        assert (values["port"], values["model"]) == (["8080"], [each.layout.target])
+        assert not values.keys() & {"config", "speculative_config", engine_line.POSITIONAL}
 
 
 @pytest.mark.parametrize("uri", URIS)

@@ -1,5 +1,6 @@
 """Our rules against the recorded verdicts of the engines' own configuration code."""
 
+import functools
 import pathlib
 from typing import Any
 
@@ -20,6 +21,16 @@ ENGINES_OWN = {rule.id for rule in RULES if rule.severity is Severity.REFUSED an
 LEAST_AGREEMENT = 0.999
 
 
+Judged = list[tuple[dict[str, Any], dict[str, Any]]]
+"""Recorded lines with our verdict of each."""
+
+
+@functools.cache
+def judged_of(path: pathlib.Path) -> Judged:
+    """All of a recording, judged once for both tests."""
+    return [(line, judge(line, KINDS)) for line in recordings(path)]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".jsonl")[0])
 def test_our_verdict_is_the_verdict_of_the_engine(path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At least 999 of 1000 verdicts are predicted. The test prints every other one with both results.
@@ -27,7 +38,7 @@ def test_our_verdict_is_the_verdict_of_the_engine(path: pathlib.Path, capsys: py
     Where we are stricter than the engine, a rule with that mark has the reason, and we never deploy what it refuses.
     Schedules were run through the function that the scheduler's constructor calls: we refuse now what it refuses later.
     """
-    judged = [(line, judge(line, KINDS)) for line in recordings(path)]
+    judged = judged_of(path)
     for line, said in judged:
         explained(line, said)
     wrong = [

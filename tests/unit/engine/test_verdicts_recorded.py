@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lab.verdicts.judge import judge
 from tests.unit.engine.cases import KINDS
@@ -79,7 +79,6 @@ VALUES = st.one_of(JSON, st.sampled_from(["3", "yes", "abc", 3, 2.0, True, *tabl
     st.dictionaries(st.sampled_from(["max_num_seqs", "compilation_config", "additional_config", "quantization"]), JSON),
     st.sampled_from(["0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.32.0", "0.33.0"]),
 )
-@settings(max_examples=200)
 def test_any_configuration_is_judged(speculation: dict[str, Any], args: dict[str, Any], version: str) -> None:
     """Whatever stands in the objects, and never the same line twice differently."""
     line = {**LINE, "speculative_config": speculation, "engine_args": args, "version": version}

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, status_with, view
 
@@ -149,7 +149,6 @@ def done(before: State, after: State) -> tuple[str, ...]:
 
 
 @given(POLICIES, LAST_GOOD, TURNS)
-@settings(max_examples=60)
 def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any]) -> None:
     """The requested speculation, fewer tokens, the last good speculation, none: each once, and again with each retry.
     Less memory twice in all.
@@ -169,7 +168,6 @@ def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[Kno
 
 
 @given(POLICIES, LAST_GOOD, TURNS)
-@settings(max_examples=60)
 def test_advancing_twice_is_advancing_once(policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any]) -> None:
     """A turn that is taken again by the same facts, after a write that failed, changes nothing."""
     state, now = first(policy, last_good), 1000.0
@@ -182,7 +180,6 @@ def test_advancing_twice_is_advancing_once(policy: Policy, last_good: tuple[Know
 
 
 @given(POLICIES, LAST_GOOD, TURNS)
-@settings(max_examples=60)
 def test_an_operator_that_is_killed_after_any_write_decides_the_same(
     policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any]
 ) -> None:
@@ -196,7 +193,6 @@ def test_an_operator_that_is_killed_after_any_write_decides_the_same(
 
 
 @given(POLICIES, LAST_GOOD, TURNS, st.integers(0, 15), st.sampled_from(("Observe", "Off", "held")))
-@settings(max_examples=60)
 def test_observe_and_held_change_nothing_that_is_served(
     policy: Policy, last_good: tuple[KnownGood, ...], turns: list[Any], switch: int, how: str
 ) -> None:
@@ -214,7 +210,6 @@ def test_observe_and_held_change_nothing_that_is_served(
 
 
 @given(POLICIES, LAST_GOOD, st.lists(st.tuples(TURN, ACTS)))
-@settings(max_examples=60)
 def test_each_act_of_the_user_grants_one_budget_more(
     policy: Policy, last_good: tuple[KnownGood, ...], turns: list[tuple[Any, str]]
 ) -> None:
@@ -234,7 +229,6 @@ def test_each_act_of_the_user_grants_one_budget_more(
 
 @pytest.mark.parametrize("phase", Phase)
 @given(policy=POLICIES, turn=TURN, last_good=LAST_GOOD)
-@settings(max_examples=25)
 def test_a_window_of_the_past_is_not_counted_again(
     phase: Phase, policy: Policy, turn: dict[str, Any], last_good: tuple[KnownGood, ...]
 ) -> None:

@@ -37,14 +37,13 @@ def run(argv: list[str], path: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["specdec", "kubectl-specdec"])
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("name", "line", "found"),
     [
-        ("ro", {"rollback"}),
-        ("doctor --op", {"--operator-namespace"}),
-        ("doctor --output ", {"text", "json"}),
-        ("completion ", {"bash", "zsh", "fish"}),
+        ("specdec", "ro", {"rollback"}),
+        ("specdec", "doctor --op", {"--operator-namespace"}),
+        ("kubectl-specdec", "doctor --output ", {"text", "json"}),
+        ("specdec", "completion ", {"bash", "zsh", "fish"}),
     ],
 )
 def test_bash_completes_commands_options_and_choices(

@@ -39,12 +39,12 @@ ALONE, SHARED = (
 """The two parts that share a folder: a mark decides which of them runs a test."""
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_file_of_tests_is_in_one_part(file: str) -> None:
+def test_every_file_of_tests_is_in_one_part() -> None:
     """In none it would never run; in two it would run twice."""
-    holding = [part for part in ALL.parts if holds(part, file)]
-    assert len([part for part in holding if part not in ALONE]) == 1, file
-    assert [part for part in holding if part in ALONE] == [part for part in ALONE if SHARED[0] in holding]
+    for file in FILES:
+        holding = [part for part in ALL.parts if holds(part, file)]
+        assert len([part for part in holding if part not in ALONE]) == 1, file
+        assert [part for part in holding if part in ALONE] == [part for part in ALONE if SHARED[0] in holding], file
 
 
 def test_what_measures_runs_alone() -> None:
@@ -91,6 +91,13 @@ def test_a_part_begins_only_where_its_usual_time_fits_with_a_margin(
     assert budget.fits(part, spent, limit) is begins
 
 
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a pytest loads no plugin that is only installed: most of its time otherwise."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
+@pytest.mark.usefixtures("bare")
 def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
     """On a slow machine the time ends first: that is not a failure, but a test that failed until then is."""
     result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
@@ -143,6 +150,7 @@ def _part(folder: pathlib.Path, *tests: str) -> SuitePart:
     )
 
 
+@pytest.mark.usefixtures("bare")
 def test_lanes_run_side_by_side_and_what_runs_alone_runs_after_them(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

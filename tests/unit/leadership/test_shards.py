@@ -155,7 +155,7 @@ def _do(scene: Scene, act: str, number: int, seconds: float) -> None:
             replica.stop()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 @given(shards=st.integers(2, 3), acts=st.lists(ACTS, min_size=5, max_size=25))
 def test_two_replicas_never_write_about_one_namespace(shards: int, acts: list[tuple[str, int, float, float]]) -> None:
     """Replicas that are paused, cut off, slow, killed, stopped and begun at any time; in the end every one is written

@@ -5,13 +5,15 @@ owner's budget is never changed.
 from typing import Any
 
 from tests.unit.builders import NAME, NAMESPACE, Body
-from tests.unit.stage import Stage, watching
+from tests.unit.stage import Stage, busy, watching
 
 from specdec_operator.errors import Unavailable
 
 BUDGET = f"{NAME}-specdec"
 PATH = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{BUDGET}"
 HOUR = 3600.0
+UNGUARDED = {"replicas": 2, "guard": {"mode": "Off"}}
+"""Whose hours have no windows."""
 
 
 def written(stage: Stage) -> list[str]:
@@ -31,9 +33,18 @@ def told(stage: Stage) -> list[str]:
     return [each.message for each in stage.events if each.reason == "NoDisruptionBudget"]
 
 
+async def serving() -> Stage:
+    """A stage whose service has two pods and serves."""
+    stage = Stage(**UNGUARDED)
+    await stage.turn()
+    stage.roll_out(busy(), busy())
+    await stage.until("Serving")
+    return stage
+
+
 async def test_it_is_made_once_and_left_alone() -> None:
     """A new operator finds it as it should be, and writes nothing."""
-    stage, _ = await watching(replicas=2)
+    stage = await serving()
     assert written(stage) == ["apply"]
     there(stage)
     await stage.run(2 * HOUR)
@@ -44,7 +55,7 @@ async def test_it_is_made_once_and_left_alone() -> None:
 
 async def test_who_changes_or_deletes_it_has_it_back_within_an_hour() -> None:
     """It is not watched."""
-    stage, _ = await watching(replicas=2)
+    stage = await serving()
     made = there(stage)
     there(stage, spec=made["spec"] | {"maxUnavailable": 0})
     await stage.run(HOUR + 400.0)
@@ -58,7 +69,7 @@ async def test_who_changes_or_deletes_it_has_it_back_within_an_hour() -> None:
 
 async def test_a_service_that_is_to_have_none_any_more_loses_it() -> None:
     """At once, or within minutes where the operator was away meanwhile; what is gone is not looked at again."""
-    stage, _ = await watching(replicas=2)
+    stage = await serving()
     there(stage)
     stage.restart()
     stage.sis |= {"rollout": {"disruptionBudget": "None"}, "generation": 2}

@@ -8,6 +8,10 @@ from tests.unit.stage import Stage, busy, watching
 SCALED: dict[str, Any] = {"autoscaling": {"maxReplicas": 5}}
 TO_ZERO: dict[str, Any] = {"autoscaling": {"autoscalerClass": "external"}}
 HOURS = 7200.0
+LATE = 2400.0
+"""Past the deadline of a rollout, 30 minutes."""
+SLOWLY: dict[str, Any] = {"guard": {"interval": "30s", "window": "5m"}}
+"""So that hours have few reads."""
 
 
 def scale(stage: Stage, number: int, ready: int) -> None:
@@ -28,7 +32,7 @@ def scale(stage: Stage, number: int, ready: int) -> None:
 
 async def test_pods_that_an_autoscaler_adds_hours_later_do_not_make_a_rollout_late() -> None:
     """The deadline is that of a rollout: pods beyond the first may find no room for as long as the load lasts."""
-    stage, _ = await watching(busy(), **SCALED)
+    stage, _ = await watching(busy(), **SCALED, **SLOWLY)
     await stage.run(HOURS)
     scale(stage, 3, ready=1)
     await stage.run(HOURS)
@@ -52,7 +56,7 @@ async def test_the_pods_of_an_autoscaler_are_judged_as_they_come_and_go() -> Non
 
 async def test_a_service_that_is_scaled_to_zero_has_no_verdict_and_no_deadline() -> None:
     """No pod, no data: Inconclusive. What was decided stays, and it is watched again once pods are there."""
-    stage, _ = await watching(busy(), **TO_ZERO)
+    stage, _ = await watching(busy(), **TO_ZERO, **SLOWLY)
     scale(stage, 0, ready=0)
     await stage.run(HOURS)
     status = stage.cluster.status
@@ -60,7 +64,7 @@ async def test_a_service_that_is_scaled_to_zero_has_no_verdict_and_no_deadline()
     assert (status["guard"]["reason"], status["guard"]["rollbacks"]) == ("NoTraffic", 0)
     assert stage.conditions()["Ready"]["reason"] == "ScaledToZero"
     scale(stage, 1, ready=1)
-    await stage.run(60)
+    await stage.run(600)
     assert (stage.cluster.status["phase"], stage.cluster.status["guard"]["verdict"]) == ("Watching", "Pass")
 
 
@@ -70,7 +74,7 @@ async def test_a_rollout_that_sleeps_has_its_time_again_when_pods_come() -> None
     await stage.until("RollingOut")
     stage.note("child", stage.cluster.child)
     scale(stage, 0, ready=0)
-    await stage.run(HOURS)
+    await stage.run(LATE)
     assert stage.cluster.status["phase"] == "RollingOut"
     scale(stage, 1, ready=0)
     await stage.run(60)

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.virtual_time import VirtualLoop
 
@@ -129,7 +129,6 @@ async def _play(runs: list[Run], steps: list[tuple[str, object]]) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-@settings(max_examples=150, deadline=None)
 @given(runs=st.lists(RUNS, min_size=1, max_size=8), steps=st.lists(STEPS, max_size=40))
 def test_never_twice_at_once_never_too_many_and_nothing_is_lost(
     runs: list[Run], steps: list[tuple[str, object]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.runtime import models
 from tests.unit.runtime.scenes import read
@@ -28,7 +28,6 @@ PLACE = Surroundings(
     memory=FreeMemory(where="this host", total=2**40, free=2**40),
 )
 METHODS = ("draft_model", "eagle", "eagle3", "dflash", "dspark", "medusa", "mtp")
-QUICK = settings(max_examples=30, deadline=None)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner))
@@ -52,7 +51,6 @@ def look(target: Path, draft: Path, method: str) -> tuple[Finding, ...]:
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "generation_config.json", "model.safetensors"])
 @given(content=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
-@QUICK
 def test_any_bytes_in_any_file_are_a_finding(name: str, content: bytes) -> None:
     """Also a JSON that does not have the format that its name implies."""
     with two() as (target, draft):
@@ -62,7 +60,6 @@ def test_any_bytes_in_any_file_are_a_finding(name: str, content: bytes) -> None:
 
 
 @given(first=configs, second=configs, method=st.sampled_from(METHODS))
-@settings(max_examples=80, deadline=None)
 def test_any_values_in_both_configs_are_findings(first: Any, second: Any, method: str) -> None:
     """A number where a list belongs, an object where a name does."""
     with two() as (target, draft):
@@ -73,7 +70,6 @@ def test_any_values_in_both_configs_are_findings(first: Any, second: Any, method
 
 
 @given(values=st.dictionaries(st.sampled_from(["num_speculative_tokens", "parallel_drafting", "quantization"]), values))
-@QUICK
 def test_any_value_in_the_speculative_config_is_a_finding(values: dict[str, Any]) -> None:
     """vLLM complains of its type; the preflight looks at the models."""
     with two() as (target, draft):
@@ -86,7 +82,6 @@ def test_any_value_in_the_speculative_config_is_a_finding(values: dict[str, Any]
     )
     | values
 )
-@QUICK
 def test_any_entry_in_a_header_is_a_finding(entry: Any) -> None:
     """A header that cannot be read, or that does not fit the file, is broken; there is no other finding."""
     with two() as (target, draft):
@@ -99,7 +94,6 @@ def test_any_entry_in_a_header_is_a_finding(entry: Any) -> None:
 
 
 @given(cut=st.integers(1, 2000))
-@QUICK
 def test_weights_that_are_cut_anywhere_are_refused(cut: int) -> None:
     with two() as (target, draft):
         path = draft / "model.safetensors"
@@ -108,7 +102,6 @@ def test_weights_that_are_cut_anywhere_are_refused(cut: int) -> None:
 
 
 @given(order=st.permutations(range(16)))
-@QUICK
 def test_any_other_order_of_tokens_is_a_mismatch(order: list[int]) -> None:
     straight = {number: f"t{number}" for number in range(16)}
     other = {number: f"t{order[number]}" for number in range(16)}

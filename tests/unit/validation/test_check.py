@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from tests.unit.specs import SPEC, garbage, values
 
 from specdec_command.cli.render import rendering
@@ -15,10 +15,6 @@ from specdec_command.validation.schema import filled
 from specdec_engine.rule import Severity
 from specdec_operator.api.spec import Spec
 from specdec_operator.errors import Invalid
-
-CALM = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
 
 
 def service(spec: Any) -> dict[str, Any]:
@@ -35,7 +31,6 @@ def judged(body: Any) -> tuple[DocumentProblem, ...]:
 
 
 @given(garbage())
-@CALM
 def test_garbage_is_refused_with_an_error(spec: Any) -> None:
     """Wrong types everywhere, unknown fields, nothing at all."""
     for remark in judged(service(spec)):
@@ -45,7 +40,6 @@ def test_garbage_is_refused_with_an_error(spec: Any) -> None:
 
 
 @given(values(SPEC))
-@CALM
 def test_what_the_api_server_takes_is_judged_and_rendered_the_same_twice(spec: dict[str, Any]) -> None:
     body = service(spec)
     said = judged(body)
@@ -58,7 +52,6 @@ def test_what_the_api_server_takes_is_judged_and_rendered_the_same_twice(spec: d
 
 
 @given(values(SPEC))
-@CALM
 def test_a_spec_that_is_written_and_read_is_the_same(spec: dict[str, Any]) -> None:
     """parse(dump(x)) == x, with defaults filled in or not."""
     if any(each.rule.startswith(("SCHEMA", "API")) for each in judged(service(spec))):

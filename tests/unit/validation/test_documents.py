@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from specdec_command.validation.documents import MOST_BYTES, Document, Unreadable, documents
@@ -87,7 +87,6 @@ def test_what_cannot_be_read_is_reported(text: str, words: str) -> None:
 
 
 @given(st.text(alphabet=string.printable + "\0é☃\x85", max_size=200))
-@settings(max_examples=150, deadline=None)
 def test_no_text_ends_in_a_traceback(text: str) -> None:
     assert outcome(text)
 
@@ -113,6 +112,5 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(min_size=1), VALUES, min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
 def test_what_is_written_is_read_back(data: dict[str, Any]) -> None:
     assert only(yaml.safe_dump(data)).data == data

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.web.samples import CASES, FRAME, HOSTILE, NOW, pod, sample, service, spoiled, waiting
 
@@ -77,7 +77,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=50)
 @given(st.sampled_from(CASES), st.randoms(use_true_random=False), _JSON)
 def test_a_status_of_any_shape_is_shown(case: str, chance: Any, junk: Any) -> None:
     """Older and newer operators, and hands, write statuses: one value of any other type breaks no page."""
