@@ -118,7 +118,7 @@ bench-guard: venv ## How often the guard is wrong and how soon it is right, prin
 	@$(RUN) -m lab.guard
 
 matrix: venv ## Every mix of artifacts on the real KServe of four versions, written to docs/staging (ten minutes)
-	$(RUN) -m tests.kserve.matrix --out docs/staging/matrix.json
+	$(RUN) -m lab.staging.matrix --out docs/staging/matrix.json
 	@$(RUN) -m hack.reference
 
 bench-scale: venv ## 100 to 3,000 services on a real API server, and other operators beside, written to docs/scale (over an hour)

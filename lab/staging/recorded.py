@@ -1,4 +1,4 @@
-"""docs/staging/matrix.json: what each real KServe made of every mix, as `python -m tests.kserve.matrix` recorded it."""
+"""docs/staging/matrix.json: what each real KServe made of every mix, as `python -m lab.staging.matrix` recorded it."""
 
 import json
 import pathlib

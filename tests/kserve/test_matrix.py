@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from hack.kserve.versions import chosen
+from lab.staging.matrix import asked
+from lab.staging.matrix_pod import brought, content, nested
 from lab.staging.recorded import FILE
-
-from tests.kserve.matrix import asked
-from tests.kserve.matrix_pod import brought, content, nested
 
 Object = dict[str, Any]
 

@@ -37,6 +37,6 @@ async def test_what_a_platform_reads_is_there_and_put_back(world: World, operato
 
 
 def carries(child: Object, asked: Object) -> None:
-    """The InferenceService has these values; tests/kserve/matrix_behaviours.py asks for its pods."""
+    """The InferenceService has these values; lab/staging/matrix_behaviours.py asks for its pods."""
     for part, wanted in asked.items():
         assert wanted.items() <= child["metadata"][part].items()

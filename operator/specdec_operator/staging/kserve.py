@@ -142,7 +142,7 @@ GAPS: Final = (
     ),
 )
 """Read from KServe's releases: CRD, storage_initializer_injector.go and the package kserve-storage of each tag. The
-real 0.16, 0.17, 0.19 and 0.20 are asked by `python -m tests.kserve.matrix`.
+real 0.16, 0.17, 0.19 and 0.20 are asked by `python -m lab.staging.matrix`.
 """
 
 WAYS_OUT: Final[Mapping[KServeNeed, str]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""`python -m tests.kserve.matrix --out docs/staging/matrix.json`: what each KServe makes of every mix of artifacts.
+"""`python -m lab.staging.matrix --out docs/staging/matrix.json`: what each KServe makes of every mix of artifacts.
 
 For each version an API server with that KServe and the controllers of Kubernetes, no node. Each mix is rendered and
 applied in each form, whether the operator refuses it or not; the pod that comes out is read for target and draft.
@@ -16,15 +16,15 @@ from typing import Any, Final
 from hack.cluster.versions import KUBERNETES
 from hack.kserve.versions import SUMS, KServeChoice
 from hack.machine import origin
-from lab.staging.page import Row
-
-from specdec_operator.staging.kserve import KServe, shown
-from tests.kserve import matrix_pod as pods
-from tests.kserve.matrix_behaviours import behaviours, install_keda, with_keda
-from tests.kserve.matrix_cluster import Made, Namespace, allow_lists, bare, cluster, detected
-from tests.kserve.matrix_rows import Asked, every, operators
 from tests.wire.api import Api
 from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve
+
+from lab.staging import matrix_pod as pods
+from lab.staging.matrix_behaviours import behaviours, install_keda, with_keda
+from lab.staging.matrix_cluster import Made, Namespace, allow_lists, bare, cluster, detected
+from lab.staging.matrix_rows import Asked, every, operators
+from lab.staging.page import Row
+from specdec_operator.staging.kserve import KServe, shown
 
 Object = dict[str, Any]
 _MAIN: Final = "s3"

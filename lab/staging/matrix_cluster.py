@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hack.kserve.versions import KServeChoice
-
-from specdec_operator.reconcile.cluster_info import ClusterInfo
-from specdec_operator.staging.kserve import KServe
 from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, Api, Object, Refused, connected
 from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve, kubernetes_controllers
 from tests.wire.server import api_server
+
+from specdec_operator.reconcile.cluster_info import ClusterInfo
+from specdec_operator.staging.kserve import KServe
 
 GROUP: Final = "/apis/serving.kserve.io/v1alpha1"
 _CONTAINER: Final = f"{GROUP}/clusterstoragecontainers/default"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from lab.staging.matrix_pod import uri_of
 from lab.staging.page import Row, rows
-
 from specdec_command.validation.check import crd_schema
 from specdec_command.validation.schema import filled
 from specdec_operator.api.spec import Owner, Spec
@@ -16,7 +16,6 @@ from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import Plan, plan
 from specdec_operator.staging.artifacts import claim_name
 from specdec_operator.staging.kserve import KServe
-from tests.kserve.matrix_pod import uri_of
 
 Object = dict[str, Any]
 _STATE: Final = State(phase=Phase.SERVING, since=0.0, speculation="")

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import yaml
 from hack.kserve import module
-
-from specdec_operator.staging.kserve import KServe
-from tests.kserve.matrix_cluster import Made, Namespace, sentence
-from tests.kserve.matrix_rows import manifest_of, plan_of
 from tests.wire.api import DEPLOYMENT, EVENT, ISVC, Api, Object
 from tests.wire.install import put_definition
 from tests.wire.waiting import until
+
+from lab.staging.matrix_cluster import Made, Namespace, sentence
+from lab.staging.matrix_rows import manifest_of, plan_of
+from specdec_operator.staging.kserve import KServe
 
 HPA: Final = "autoscaling/v2", "horizontalpodautoscalers"
 SCALED: Final = "keda.sh/v1alpha1", "scaledobjects"
@@ -31,7 +31,7 @@ _WAITING: Final = {
         "target": {"type": "Value", "value": "4"},
     },
 }
-_SCALE: Final = {
+_SCALE: Final[dict[str, Object]] = {
     "none": {"replicas": 2},
     "hpa": {"autoscaling": {"autoscalerClass": "hpa", "minReplicas": 2, "maxReplicas": 4}},
     "keda": {"autoscaling": {"autoscalerClass": "keda", "minReplicas": 0, "maxReplicas": 4, "metrics": [_WAITING]}},
