@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 from hack.kserve.versions import SUMS
+
 from lab.staging import page as staging_page
 from lab.staging import recorded
-
 from specdec_engine.rule import Severity
 from specdec_operator.staging.compatibility import KSERVE
 from specdec_operator.staging.kserve import NEWEST, KServe
 from specdec_operator.staging.layout import lay_out
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 RECORDED = recorded.runs(recorded.recording())
