@@ -13,6 +13,8 @@ from enum import Enum
 from typing import Any, Final
 
 import yaml
+from lab.demo import page as demo_page
+from lab.demo import readme
 from lab.engine.page import page as engine_page
 from lab.guard.page import page as guard_evidence_page
 from lab.memory import data as memory_plans
@@ -26,8 +28,6 @@ from tests.wire.faults.table import FAULTS, Part
 from hack.command import generate, run
 from hack.pages import filled, render, said
 from hack.pages.api import page as api_page
-from hack.pages.demo import page as demo_page
-from hack.pages.demo import readme
 from hack.pages.methods import page as methods_page
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS, DoctorSeverity

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 import yaml
 from hack.cluster import kserve, volumes
-from hack.pages import demo
-from hack.pages.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from kubernetes.aio.client.exceptions import ApiException
+from lab import demo
+from lab.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.node.film import LOST, Film

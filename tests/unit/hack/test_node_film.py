@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from hack.pages.demo import KServeRun
 from kubernetes.aio import client
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
+from lab.demo import KServeRun
 from tests.node import demo, film
 from tests.node.film import Film, follow
 from tests.node.service import Service

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from hack import drawing, machine
+from hack.pages import block, filled
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hack import drawing, machine
-from hack.pages import block, filled
 from specdec_engine.quantity import parse_duration
 
 Report: TypeAlias = dict[str, Any]
 
-_RUN: Final = pathlib.Path(__file__).parents[2] / "docs" / "demo" / "demo.json"
+_RUN: Final = pathlib.Path(__file__).parents[1] / "docs" / "demo" / "demo.json"
 _PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched, at most
 _SLICE_SECONDS: Final = 3.0
 MAX_TOKENS: Final = 96  # of a request

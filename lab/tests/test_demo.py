@@ -6,14 +6,14 @@ import pathlib
 
 import numpy as np
 import pytest
-from hack.pages import demo
-from hack.pages.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from tests.node import demo as story
 
+from lab import demo
+from lab.demo import DemoAnswer, KServeRun, Moments, Reading, Span
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.api.spec import Spec
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(__file__).parents[2]
 ONSET = 100.0
 SPEC = story.sample(story.SPECULATIVE)["spec"]
 PAGE = """\
