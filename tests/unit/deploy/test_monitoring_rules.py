@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.monitoring_files import ALERTS, NUMBER_OF_RULES, RECORDED, ROOT, RULES, RUNBOOKS
-from tests.unit.deploy.monitoring_cases import Case
-from tests.unit.deploy.monitoring_operator_cases import CASES
+from tests.unit.deploy.monitoring_cases import CASES, Case
 
 from tests import prometheus as package
 
