@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,8 @@ def test_a_promise_is_kept_up_to_its_limit_and_no_further(
 
 def test_the_picture_counts_from_the_change_of_traffic(run: KServeRun) -> None:
     """From the first measured second with speculation to the last one after it, with honest zeros in between."""
-    upper, lower = demo.draw(run, demo.report(run)).axes
+    axes: list[Any] = demo.draw(run, demo.report(run)).axes
+    upper, lower = axes
     assert lower.get_xlim() == (-20, 55)
     accepted, *moments = upper.lines
     assert accepted.get_xydata() == pytest.approx(np.array([(-6, 0.73), (1, 0.73), (11, 0.0)]))

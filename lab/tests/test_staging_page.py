@@ -3,6 +3,7 @@
 import ast
 import pathlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hack.kserve.versions import SUMS
@@ -69,7 +70,7 @@ def test_a_refusal_without_need_and_a_model_that_does_not_arrive_are_faults() ->
     """And a git repository on an old download program is neither."""
     run = RECORDED[0]
     for outcome in ("made without draft", "refused by the operator alone", "refused by the API server"):
-        broken = {("a", "b", "Auto"): {"outcome": outcome, "rules": [], "forms": {}}}
+        broken: Any = {("a", "b", "Auto"): {"outcome": outcome, "rules": [], "forms": {}}}
         assert len(list(recorded.faults(replace(run, rows=broken)))) == 1
     alone = {"outcome": "refused by the operator alone", "rules": ["KSERVE-LACKS"]}
     known = {("a", "b", "Auto"): {"outcome": "served", "rules": [], "schemes": {"git": alone}}}

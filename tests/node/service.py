@@ -92,7 +92,8 @@ class Service:
             status = await self.status()
             return status if status.get("phase") in wanted else None
 
-        return await self.until(f"phase {wanted}", there, seconds)
+        found: Object = await self.until(f"phase {wanted}", there, seconds)
+        return found
 
     async def condition(self, kind: str, reason: str, seconds: float = 180.0) -> Object:
         """Waits until a condition has this reason; returns the condition."""
@@ -101,7 +102,8 @@ class Service:
             conditions = (await self.status()).get("conditions", [])
             return next((each for each in conditions if (each["type"], each["reason"]) == (kind, reason)), None)
 
-        return await self.until(f"{kind} for {reason}", there, seconds)
+        found: Object = await self.until(f"{kind} for {reason}", there, seconds)
+        return found
 
     async def events(self) -> dict[str, str]:
         """The messages of the sis's Events, by reason."""
@@ -130,7 +132,8 @@ class Service:
                 status = await self.status()
                 return status if status.get("guard", {}).get("verdict") == wanted else None
 
-            return await self.until(f"verdict {wanted} on {kind}", there, seconds)
+            found: Object = await self.until(f"verdict {wanted} on {kind}", there, seconds)
+            return found
 
     async def drafts(self) -> Object:
         """Waits until the draft pays on code, by the engine's own counters; returns the status."""
