@@ -2,6 +2,7 @@
 
 OperatorError
 ├── Invalid        the user must change the service: Stalled=True, no retry before a new generation
+├── TooLarge       an answer has more bytes than are read: the caller reports it
 └── Unavailable    the world must change (API server, network): retried with back-off
 """
 
@@ -23,6 +24,14 @@ class Invalid(OperatorError):
         self.field = field
         self.value = value
         self.rule = rule
+
+
+class TooLarge(OperatorError):
+    """An answer has more bytes than are read. size: all of its bytes, of which none was kept."""
+
+    def __init__(self, what: str, size: int, most: int) -> None:
+        super().__init__("TooLarge", f"{what} has {size} bytes as JSON, and the operator reads at most {most}")
+        self.size = size
 
 
 class Unavailable(OperatorError):

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from specdec_operator import __version__
-from specdec_operator.errors import OperatorError
+from specdec_operator.errors import OperatorError, TooLarge
 
 UNEXPECTED: Final = "Unexpected"
 """Reason of a turn that ended in a fault of the operator's own."""
@@ -46,6 +46,11 @@ class ReadFailure(StrEnum):
 _TURN: Final = Histogram("specdec_turn_seconds", "Duration of one reconcile.")
 _FAILED_TURNS: Final = Counter("specdec_turn_failures", "Failed reconciles, which are retried.", ("reason",))
 _LOOPS: Final = Gauge("specdec_loops", "Reconcile loops in this process, one per service.")
+_DELAY: Final = Histogram(
+    "specdec_event_loop_delay_seconds",
+    "Delay of a timer of the event loop: while it is late, no service is reconciled and no read ends.",
+    buckets=(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
 _TASKS: Final = Gauge(
     "specdec_tasks", "Tasks of the event loop: a few for the process, and one for each running reconcile."
 )
@@ -144,6 +149,11 @@ def count_tasks(of: asyncio.AbstractEventLoop) -> None:
     _TASKS.set_function(lambda: len(asyncio.all_tasks(of)))
 
 
+def loop_delayed(seconds: float) -> None:
+    """Notes by how much a timer of the event loop was late."""
+    _DELAY.observe(seconds)
+
+
 def leading(leads: bool) -> None:
     """Shows whether this replica runs the loops. Never called where there is no election."""
     _LEADER.set(leads)
@@ -169,6 +179,8 @@ def requested(verb: str) -> Iterator[None]:
     _REQUESTS.labels(verb).inc()
     try:
         yield
+    except TooLarge:  # it was answered
+        raise
     except Exception as error:
         _FAILED_REQUESTS.labels(verb, str(getattr(error, "status", None) or "none")).inc()
         raise

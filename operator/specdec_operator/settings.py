@@ -22,6 +22,7 @@ class Settings:
     image: the operator's own, from which an init container brings what other images lack; empty: nothing is brought.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
+    guests_per_namespace: existing services of one namespace that are guarded, the oldest guards first, 0: any number.
     prometheus_urls: the servers that guard.source.prometheus may name, none where empty; * among them: any server.
     leader_lease: namespace and name of the Lease that replicas compete for; empty: this one works, come what may.
     shards: replicas that services are spread over by namespace, each with a Lease of its own; 1: one replica works.
@@ -40,6 +41,7 @@ class Settings:
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
     rollouts: int = 20
+    guests_per_namespace: int = 50
     prometheus_urls: tuple[str, ...] = ()
     leader_lease: tuple[str, ...] = ()
     shards: int = 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
-from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.errors import Invalid, TooLarge, Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.kube.client import path_of
 from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
@@ -31,8 +31,8 @@ class FakeCluster:
 
     failing: what a verb, or the apply of a kind, raises instead, until it is taken out again. there: what can be read,
     by path. made: every PVC, Job and budget that was applied, with a uid. logs: what the pods' logs end with.
-    asked_to_evict: how often, in vain or not. nodes: labels of each; None: they may not be listed. listed: the
-    selectors that nodes were listed by.
+    asked_to_evict: how often, in vain or not. reads: every path that was read, in turn. nodes: labels of each; None:
+    they may not be listed. listed: the selectors that nodes were listed by.
     """
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class FakeCluster:
         self.logs: dict[str, str] = {}
         self.made: list[Body] = []
         self.asked_to_evict = 0
+        self.reads: list[str] = []
         self.version = 1
         self.nodes: list[dict[str, str]] | None = []
         self.listed: list[str] = []
@@ -54,9 +55,14 @@ class FakeCluster:
         self.listed.append(label_selector)
         return None if self.nodes is None else [{"labels": each} for each in self.nodes]
 
-    async def read(self, path: str, **_: str) -> Body | None:
-        """What lies there."""
-        return self.there.get(path)
+    async def read(self, path: str, *, most: int | None = None, **_: str) -> Body | None:
+        """What lies there, or the InferenceService. Raises TooLarge."""
+        self.reads.append(path)
+        named = path.rpartition("/inferenceservices/")[2] == self.child.get("metadata", {}).get("name")
+        found = with_version(self.child) if named else self.there.get(path)
+        if most is not None and (size := len(json.dumps(found))) > most:
+            raise TooLarge(path, size, most)
+        return found
 
     async def log_end(self, namespace: str, pod: str) -> str:
         """The end of a pod's log."""
@@ -162,8 +168,10 @@ class Stage:
     events: all that were sent. phases: every written phase in turn. asked: the pods that each reading covered.
     spares: engines of the pods in place of deleted ones. runtimes: those in the settings of a started operator.
     told_facts: what each pod reports about its models, None: it has no such page; `told`: how often one was read.
-    seen: what the watches delivered last, of "child", "deployment" and each pod by name.
+    seen: what the watches delivered last, of "child", "deployment" and each pod by name. most_guests: see GuestReader.
     """
+
+    most_guests = 0
 
     def __init__(self, **sis: Any) -> None:
         self.now = START
@@ -190,7 +198,15 @@ class Stage:
         surroundings = ClusterInfo(self.cluster, clock=self.clock, **about)
         self.stores.listed = True
         self.throttle = Throttle(20, lambda _: self.wake())
-        self.loop = Reconciler(self.cluster, self, self.stores, surroundings, throttle=self.throttle, clock=self.clock)
+        self.loop = Reconciler(
+            self.cluster,
+            self,
+            self.stores,
+            surroundings,
+            throttle=self.throttle,
+            clock=self.clock,
+            most_guests=self.most_guests,
+        )
         for name in [*self.seen]:
             self._note(name, self.seen[name])
 

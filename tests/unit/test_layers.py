@@ -31,6 +31,7 @@ PURE = (
 VALUE_MODULES = frozenset(
     (
         *(
+            "bisect",
             "collections",
             "copy",
             "dataclasses",

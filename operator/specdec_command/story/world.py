@@ -21,7 +21,7 @@ Body = dict[str, Any]
 class NothingElse:
     """Answers as an API server where nothing else is. Raises Unavailable for a write that no chapter makes."""
 
-    async def read(self, path: str, **_: str) -> Body | None:
+    async def read(self, path: str, *, most: int | None = None, **_: str) -> Body | None:
         """Nothing lies there."""
         return None
 

@@ -47,6 +47,7 @@ class App:
         if kind == "services":
             key = (end["metadata"]["namespace"], end["metadata"]["name"])
             self.queue.remove(key)
+            self.stores.guards.forget(key)
             self.services.forget(key)
             metrics.loops(len(self.queue))
             return
@@ -65,7 +66,9 @@ class App:
         key = (body["metadata"]["namespace"], body["metadata"]["name"])
         if body["metadata"].get("deletionTimestamp"):
             self.is_gone("services", body)  # its children go with it: none is made again
-        elif self.services.note(key, body):
+            return
+        self.stores.guards.note(body)
+        if self.services.note(key, body):
             self.queue.add(key)
             metrics.loops(len(self.queue))
 

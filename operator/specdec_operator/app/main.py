@@ -25,6 +25,7 @@ from specdec_operator.leadership.share import Share, all_services
 from specdec_operator.names import Key
 from specdec_operator.observe.store import Stores
 from specdec_operator.process.clock import SteadyClock
+from specdec_operator.process.delay import keep_timing
 from specdec_operator.process.health import HealthServer
 from specdec_operator.process.memory import give_back, keep_small
 from specdec_operator.reconcile.cluster_info import ClusterInfo
@@ -57,7 +58,8 @@ async def run_operator(settings: Settings, health: HealthServer, stop: asyncio.E
     source = MetricsSource(pod_metrics, prometheus, access, clock=clock, local=local)
     app = _app(settings, share, cluster, source, clock)
     page = WebServer(app.services.page, names=settings.web_hosts, clock=clock)
-    beside = [asyncio.create_task(each) for each in (keep_small(), _bring_back(settings, cluster, app))]
+    together = (keep_small(), keep_timing(metrics.loop_delayed), _bring_back(settings, cluster, app))
+    beside = [asyncio.create_task(each) for each in together]
     try:
         health.works(app.health)
         await page.start(settings.web_address, settings.web_port)
@@ -96,8 +98,16 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
         image=settings.image,
     )
     throttle = Throttle(settings.rollouts, queue.wake)
-    urls = settings.prometheus_urls
-    reconciler = Reconciler(cluster, source, stores, cluster_info, throttle=throttle, clock=clock, prometheus=urls)
+    reconciler = Reconciler(
+        cluster,
+        source,
+        stores,
+        cluster_info,
+        throttle=throttle,
+        clock=clock,
+        prometheus=settings.prometheus_urls,
+        most_guests=settings.guests_per_namespace,
+    )
     services = Services(reconciler, cluster, ServiceStore(stores.pods))
     inventory = Inventory(cluster, settings.namespaces, owns=share.owns, gone=gone)
     app = App(services=services, stores=stores, queue=queue, inventory=inventory, owns=share.owns)

@@ -1,12 +1,13 @@
 """Whether the guard may take the speculation of another owner's InferenceService out, and a sentence if not. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specdec_operator.guest.patch import SpeculationPlace, TakenOut, bring_back, is_allowed, place_of, taken_out
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
+_OF_OTHERS: Final = ("TakenOutByAnother", "PutBack")
 _LEAVE: Final = f"kubectl annotate isvc {{}} {ENFORCE_ANNOTATION}=true"
 
 
@@ -22,6 +23,11 @@ class Enforcement:
     taken: TakenOut | None = None
     reason: str = ""
     message: str = ""
+
+    def unasked(self) -> "Enforcement":
+        """The same for a service that does not ask to act: only what was taken out, and by which service, is left."""
+        kept = self.taken is not None or self.reason in _OF_OTHERS
+        return replace(self, may=False) if kept else Enforcement()
 
 
 def enforcement(live: Mapping[str, Any], *, uid: str, asked: bool) -> Enforcement:

@@ -89,8 +89,10 @@ def take_out(live: Body, place: SpeculationPlace, record: TakenOut) -> Patch:
 def bring_back(live: Body, taken: TakenOut) -> Patch | None:
     """The patch that brings it back; None where the flags are others than were left: their owner has changed them."""
     left = next((each for each in _places(live) if each.path == taken.path), None)
+    if left is None:  # the annotation may name any path
+        return None
     before = next((each for each in _places(_with(live, taken)) if each.path == taken.path), None)
-    if left is None or before is None or left.value != before.baseline:
+    if before is None or left.value != before.baseline:
         return None
     return [*_replace(live, taken.path, taken.value), {"op": "remove", "path": _annotation()}]
 

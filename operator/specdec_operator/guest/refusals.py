@@ -1,6 +1,6 @@
 """Why a service cannot guard what it names. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from specdec_operator.api.guest import GuestKind, GuestRef
@@ -11,6 +11,8 @@ from specdec_operator.observe.ownership import controller_of
 Body: TypeAlias = Mapping[str, Any]
 GUEST_MISSING: Final = "GuestMissing"
 GUEST_TAKEN: Final = "GuestTaken"
+GUEST_TOO_LARGE: Final = "GuestTooLarge"
+TOO_MANY_GUESTS: Final = "TooManyGuests"
 
 
 def is_missing(ref: GuestRef, namespace: str) -> Invalid:
@@ -36,24 +38,19 @@ def served_by_a_service(ref: GuestRef, live: Body, mine: str) -> Invalid | None:
     return Invalid(ref.field, ref.name, rule, reason=GUEST_TAKEN)
 
 
-def claimed_by_another(ref: GuestRef, body: Body, services: Iterable[Body]) -> Invalid | None:
-    """An older service names the same. body: this one."""
-    mine = _age(body)
-    for each in sorted(services, key=_age):
-        if _age(each) >= mine:
-            return None
-        if _names(each, ref):
-            older, name = each["metadata"]["name"], body["metadata"]["name"]
-            rule = f"{KIND} {older} already guards {ref}, and {name} is newer: delete one of the two"
-            return Invalid(ref.field, ref.name, rule, reason=GUEST_TAKEN)
-    return None
+def claimed_by_another(ref: GuestRef, name: str, older: str) -> Invalid:
+    """An older service names the same. name: of this one."""
+    rule = f"{KIND} {older} already guards {ref}, and {name} is newer: delete one of the two"
+    return Invalid(ref.field, ref.name, rule, reason=GUEST_TAKEN)
 
 
-def _age(body: Body) -> tuple[str, str]:
-    meta = body["metadata"]
-    return str(meta.get("creationTimestamp", "")), str(meta["name"])
+def is_too_large(ref: GuestRef, rule: str) -> Invalid:
+    """More of it than is read. rule: the sentence about it."""
+    return Invalid(ref.field, ref.name, rule, reason=GUEST_TOO_LARGE)
 
 
-def _names(body: Body, ref: GuestRef) -> bool:
-    field = ref.field.split(".")[1]
-    return not body["metadata"].get("deletionTimestamp") and (body.get("spec") or {}).get(field) == {"name": ref.name}
+def is_one_too_many(ref: GuestRef, namespace: str, most: int) -> Invalid:
+    """As many older services of the namespace as are allowed guard something."""
+    rule = f"the operator guards at most {most} existing services of a namespace, the oldest {KIND} objects first"
+    way_out = "delete others that are not needed, or ask the administrator for a larger guestsPerNamespace"
+    return Invalid(ref.field, ref.name, f"{rule}, and {namespace} has more: {way_out}", reason=TOO_MANY_GUESTS)

@@ -5,14 +5,15 @@ image and command line without speculation, and another one of the speculation.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
-from specdec_operator.guest.flags import GuestEngine, engine_container, engine_of
+from specdec_operator.guest.enforcement import Enforcement
+from specdec_operator.guest.flags import GuestEngine
 from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
 
 Body: TypeAlias = Mapping[str, Any]
@@ -34,10 +35,20 @@ class GuestPods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPod:
+    """A pod of a guest. made: what sorts before it is older."""
+
+    view: PodView
+    engine: GuestEngine
+    made: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
     """What is guarded, as it is. live: the object that is named. engine: of its pods, or of the next ones.
 
-    trouble: why nothing is known of it; None: it is known.
+    enforcement: what the guard may do about it if the service asks for that. written: the engine by the flags that the
+    guard has taken out; None: nothing is out. trouble: why nothing is known of it; None: it is known.
     """
 
     ref: GuestRef
@@ -46,6 +57,8 @@ class Guest:
     engine: GuestEngine | None = None
     deployment: DeploymentView | None = None
     pods: tuple[PodView, ...] = ()
+    enforcement: Enforcement = field(default_factory=Enforcement)
+    written: GuestEngine | None = None
     trouble: Invalid | None = None
 
     @property
@@ -75,43 +88,39 @@ def revision_of(engine: GuestEngine) -> str:
     return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else BASELINE}"
 
 
-def view(ref: GuestRef, where: GuestPods, live: Body, deployment: Body | None, pods: Iterable[Body]) -> Guest:
-    """A guest by its objects. deployment: None where there is none. pods: as `where` finds them."""
-    every = sorted((each for each in pods if _is_of(each, where.deployment)), key=_made)
-    seen = tuple(pod for each in every if (pod := pod_of(each)) is not None)
-    engine = engine_of(deployment["spec"]["template"].get("spec") or {}) if deployment else None
-    shown = None if deployment is None else _asked(deployment, engine, seen)
-    engine = _runs(every, shown) or engine
+def view(
+    ref: GuestRef,
+    where: GuestPods,
+    live: Body,
+    deployment: Body | None,
+    asked: GuestEngine | None,
+    pods: Sequence[GuestPod],
+) -> Guest:
+    """A guest by its objects. deployment: None where there is none. asked: the engine of its template. pods: oldest
+    first.
+    """
+    seen = tuple(each.view for each in pods)
+    shown = None if deployment is None else _asked(deployment, asked, seen)
+    engine = _runs(pods, shown) or asked
     where = replace(where, port=engine.port) if engine else where
     return Guest(ref=ref, where=where, live=live, engine=engine, deployment=shown, pods=seen)
 
 
-def pods_in(listed: Iterable[Body], where: GuestPods) -> tuple[PodView, ...]:
-    """The pods of a guest among those that were listed."""
-    seen = (pod_of(each) for each in listed if _is_of(each, where.deployment))
-    return tuple(each for each in seen if each is not None)
+def guest_pod(body: Body, engine: GuestEngine) -> GuestPod:
+    """A pod by what its engine asks for."""
+    meta = body["metadata"]
+    made = str(meta.get("creationTimestamp", "")), str(meta["name"])
+    seen = replace(pod_view(body, engine=engine.container), revision=revision_of(engine))
+    return GuestPod(view=seen, engine=engine, made=made)
 
 
-def pod_of(body: Body) -> PodView | None:
-    """A pod of a guest; None where it has no container."""
-    engine, container = engine_of(body.get("spec") or {}), engine_container(body.get("spec") or {})
-    if engine is None or container is None:
-        return None
-    return replace(pod_view(body, engine=engine.container), revision=revision_of(engine))
-
-
-def _is_of(pod: Body, deployment: str) -> bool:
+def is_of(pod: Body, deployment: str) -> bool:
     """Whether a pod answers for a guest: a transformer's does not, and one of another Deployment does not."""
     meta = pod["metadata"]
     if (meta.get("labels") or {}).get("component") not in _PREDICTOR:
         return False
     owner = next((each for each in meta.get("ownerReferences") or () if each.get("controller")), None)
     return not deployment or (owner is not None and owner["name"].rpartition("-")[0] == deployment)
-
-
-def _made(pod: Body) -> tuple[str, str]:
-    meta = pod["metadata"]
-    return str(meta.get("creationTimestamp", "")), str(meta["name"])
 
 
 def _asked(body: Body, engine: GuestEngine | None, pods: Iterable[PodView]) -> DeploymentView:
@@ -128,10 +137,7 @@ def _asked(body: Body, engine: GuestEngine | None, pods: Iterable[PodView]) -> D
     return replace(seen, revision=named)
 
 
-def _runs(pods: Iterable[Body], deployment: DeploymentView | None) -> GuestEngine | None:
+def _runs(pods: Iterable[GuestPod], deployment: DeploymentView | None) -> GuestEngine | None:
     """The engine of the requested pods; of the newest pod if no Deployment shows which these are."""
-    engines: Iterator[GuestEngine | None] = (engine_of(each.get("spec") or {}) for each in pods)
-    known = [each for each in engines if each is not None]
-    if deployment is not None:
-        known = [each for each in known if revision_of(each) == deployment.revision]
-    return known[-1] if known else None
+    known = [each for each in pods if deployment is None or each.view.revision == deployment.revision]
+    return known[-1].engine if known else None

@@ -100,6 +100,10 @@ class KubeClient:
         """What lies at a path; query: in the API's own names."""
         return await self._requests.json("GET", path, query=query)
 
+    async def get_bounded(self, path: str, most: int | None, query: Mapping[str, str]) -> Manifest:
+        """As get; most: see `ApiRequests.json`."""
+        return await self._requests.json("GET", path, query=query, most=most)
+
     async def table(self, path: str) -> Manifest:
         """A list as `kubectl get` shows it."""
         return await self._requests.json("GET", path, accept=_TABLE)
@@ -219,10 +223,10 @@ class ApiServer:
         with translated(path, body, unless=(404,)), metrics.requested("post"):
             await self._client.create(path, body)
 
-    async def read(self, path: str, **selectors: str) -> Manifest | None:
-        query = {_SELECTORS[name]: value for name, value in selectors.items()}
+    async def read(self, path: str, *, most: int | None = None, **selectors: str) -> Manifest | None:
+        query = {_SELECTORS.get(name, name): value for name, value in selectors.items()}
         with translated(path, unless=(403, 404)), metrics.requested("get"):
-            return await self._client.get(path, **query)
+            return await self._client.get_bounded(path, most, query)
         return None
 
     async def log_end(self, namespace: str, pod: str) -> str:

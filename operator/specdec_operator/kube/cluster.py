@@ -36,10 +36,11 @@ class Cluster(Protocol):
     async def evict(self, namespace: str, pod: str) -> None:
         """Requests the end of a pod; an absent one is not an error. Raises Unavailable NotEvicted: not now."""
 
-    async def read(self, path: str, **selectors: str) -> Manifest | None:
+    async def read(self, path: str, *, most: int | None = None, **selectors: str) -> Manifest | None:
         """What lies at a path of the API. None: it is not there, or this operator may not read it.
 
-        selectors: field_selector and label_selector, for a list.
+        most: bytes that the answer may have; TooLarge is raised for more. selectors: field_selector and label_selector,
+        for a list; limit and continue, for a page of it.
         """
 
     async def log_end(self, namespace: str, pod: str) -> str:

@@ -18,7 +18,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader
 
 from specdec_operator import __version__
-from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.errors import Invalid, TooLarge, Unavailable
 from specdec_operator.kube.denial import denial, is_of_admission
 
 Manifest = dict[str, Any]
@@ -79,17 +79,19 @@ class ApiRequests:
         """Closes the connections."""
         await self._session.close()
 
-    async def json(self, method: str, path: str, *, accept: str = "application/json", **more: Any) -> Manifest:
-        """The object that is answered; `more` as of answer.
+    async def json(
+        self, method: str, path: str, *, accept: str = "application/json", most: int | None = None, **more: Any
+    ) -> Manifest:
+        """The object that is answered; `more` as of answer. most: bytes that it may have, None: any number.
 
-        A server that is busy, or does not serve a new kind yet, is asked again. Raises ApiError.
+        A server that is busy, or does not serve a new kind yet, is asked again. Raises ApiError, and TooLarge.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self._patience
         while True:
             try:
                 async with self.answer(method, path, accept=accept, **more) as answer:
-                    return _object(await answer.read())
+                    return _object(await answer.read() if most is None else await _at_most(answer, path, most))
             except ApiError as error:
                 pause = max(error.after, _PAUSE)
                 if error.status not in _BUSY or clock() + pause > until:
@@ -156,6 +158,20 @@ async def user_requests(
         raise Unavailable("NoKubeconfig", f"the kubeconfig {places} cannot be used: {_in_a_line(error)}") from error
     except (TypeError, LookupError, AttributeError) as error:  # the loader takes any YAML for a kubeconfig
         raise Unavailable("NoKubeconfig", f"{places} is not a kubeconfig") from error
+
+
+async def _at_most(answer: aiohttp.ClientResponse, path: str, most: int) -> bytes:
+    """The content of an answer. Raises TooLarge; then the rest was counted as it came, and not kept."""
+    kept, size = bytearray(), 0
+    async for chunk in answer.content.iter_any():
+        size += len(chunk)
+        if size <= most:
+            kept += chunk
+        else:
+            kept.clear()
+    if size > most:
+        raise TooLarge(path, size, most)
+    return bytes(kept)
 
 
 def _object(text: bytes) -> Manifest:

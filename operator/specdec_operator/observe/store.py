@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from specdec_operator.names import KIND, OWNER_LABEL, REVISION_LABEL, STAGING_LABEL, Key
+from specdec_operator.observe.guards import GuestGuards
 from specdec_operator.observe.inference_service import (
     KServeError,
     MetadataMarks,
@@ -98,10 +99,14 @@ class OwnedObjects:
 
 
 class Stores:
-    """What belongs to every service. listed: whether the watches of all kinds have reported all objects."""
+    """What belongs to every service. listed: whether the watches of all kinds have reported all objects.
+
+    guards: which service guards which guest.
+    """
 
     def __init__(self) -> None:
         self.listed = False
+        self.guards = GuestGuards()
         self._children: dict[Key, Child] = {}
         self._deployments: dict[Key, DeploymentView] = {}
         self._baseline_deployments: dict[Key, DeploymentView] = {}

@@ -20,7 +20,8 @@ from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.devices import find_device
 from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
-from specdec_operator.reconcile.guest_service import GuestService, guest_of, guest_pods, with_news
+from specdec_operator.reconcile.guest_reader import GuestReader
+from specdec_operator.reconcile.guest_service import GuestService, guest_of
 from specdec_operator.reconcile.memory import ServiceMemory, noted_downloads
 from specdec_operator.reconcile.observed import Observed, read_logs, read_warnings
 from specdec_operator.reconcile.own import claimant_of, look_at_child
@@ -52,6 +53,7 @@ class Adapters:
     cluster: Cluster
     stores: Stores
     cluster_info: ClusterInfo
+    guests: GuestReader
     throttle: Throttle
     clock: Callable[[], float]
     remember: Callable[[Key, ServiceMemory], ServiceMemory]
@@ -59,15 +61,15 @@ class Adapters:
     def of_spec(self, parsed: Parsed) -> ServiceAdapter:
         """The kind of a service by its newest spec."""
         ref = guest_of(parsed)
-        return OwnService(self) if ref is None else GuestService(self.cluster, self.stores, self.cluster_info, ref)
+        return OwnService(self) if ref is None else GuestService(self.cluster, self.guests, self.cluster_info, ref)
 
     async def pods_to_sample(self, key: Key, memory: ServiceMemory) -> tuple[ServiceMemory, tuple[PodView, ...]]:
         """The pods whose counters may be read now, by the last decision: a reading is made before the spec is parsed.
 
         And the memory with what the pods of a guest show by themselves. Raises Unavailable.
         """
-        guests = await guest_pods(self.cluster, key, memory, self.clock())
-        return with_news(memory, guests), tuple(self.stores.pods(key)) if guests is None else guests
+        memory, guests = await self.guests.pods_to_sample(key, memory, self.clock())
+        return memory, tuple(self.stores.pods(key)) if guests is None else guests
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from specdec_operator.api.speculation import Method, Speculation
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
-from specdec_operator.guest.enforcement import Enforcement, enforcement
-from specdec_operator.guest.flags import GuestEngine, engine_of
+from specdec_operator.guest.enforcement import Enforcement
+from specdec_operator.guest.flags import GuestEngine
 from specdec_operator.guest.view import BASELINE, Guest
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.pods import serving_pods
@@ -50,7 +50,7 @@ def as_guest(sis: Sis, guest: Guest, memory: ServiceMemory) -> Sis:
     if guest.trouble is not None:
         raise guest.trouble
     allowed = enforcement_of(sis, guest)
-    engine = _asked(guest, allowed)
+    engine = guest.engine if allowed.taken is None else guest.written  # what its owner wrote, even if it was removed
     speculation = speculation_of(engine) if engine and engine.asks else _counted(sis, guest, memory)
     asked = list(engine.speculative) if engine and engine.asks else None
     if asked is None and speculation is not None:
@@ -97,14 +97,7 @@ def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
     if guest.ref.kind is not GuestKind.INFERENCE_SERVICE:
         return Enforcement()
     asked = (sis.written.get("guard") or {}).get("mode") == GuardMode.ENFORCE
-    return enforcement(guest.live, uid=sis.owner.uid, asked=asked)
-
-
-def _asked(guest: Guest, allowed: Enforcement) -> GuestEngine | None:
-    """The engine with the flags that its owner wrote, even if the guard has removed them."""
-    if allowed.taken is None:
-        return guest.engine
-    return engine_of({"containers": [{"args": allowed.taken.words}]})
+    return guest.enforcement if asked else guest.enforcement.unasked()
 
 
 def _counted(sis: Sis, guest: Guest, memory: ServiceMemory) -> Speculation | None:

@@ -1,28 +1,29 @@
-"""A guest, as the API server has it: no watch reports its objects, because they carry none of our labels.
+"""A guest behind the seam of all services, and what is written to it.
 
 The guard removes the speculation from an InferenceService that another user wrote, and restores it. It writes nothing
 else of it, and nothing without its owner's permission.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specdec_operator import names
-from specdec_operator.api.guest import GuestKind, GuestRef
-from specdec_operator.errors import Invalid, OperatorError
+from specdec_operator.api.guest import GuestRef
+from specdec_operator.errors import Invalid, OperatorError, TooLarge
 from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, take_out, taken_out
-from specdec_operator.guest.refusals import claimed_by_another, is_missing, served_by_a_service
-from specdec_operator.guest.view import Guest, GuestPods, pods_in, view
+from specdec_operator.guest.sizes import MOST_OBJECT_BYTES, is_too_long, predictor_containers
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import TAKEN_OUT_ANNOTATION, Key
-from specdec_operator.observe.pods import PodView
-from specdec_operator.observe.store import Child, OwnedObjects, Stores, predictor_name
+from specdec_operator.observe.pods import MOST_WORDS
+from specdec_operator.observe.store import OwnedObjects
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.disruptions import restart_pods
 from specdec_operator.reconcile.guest import parsed_as_guest
+from specdec_operator.reconcile.guest_reader import GuestReader
 from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
@@ -45,13 +46,13 @@ class GuestService:
     """A guest behind the same seam as every other service (`adapters.py`)."""
 
     cluster: Cluster
-    stores: Stores
+    reader: GuestReader
     cluster_info: ClusterInfo
     ref: GuestRef
 
     async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
         """What its flags request as the spec, and its pods. It begins no rollouts, and nothing is its own."""
-        guest = await _read_guest(self.cluster, key, self.ref, body, self.stores.objects(key).child)
+        guest = await self.reader.guest(key, self.ref, body)
         objects = OwnedObjects(child=None, deployment=guest.deployment, pods=guest.pods, jobs={}, stagers=())
         kserve = await self.cluster_info.kserve()
         seen = Observed(objects=objects, kserve=kserve, ticket=Ticket(), guest=guest)
@@ -74,80 +75,6 @@ class GuestService:
             _LOG.info("service=%s/%s %s is checked again: %s", *key, guest.ref, error.message)
             return replace(memory, due=now + _SOON)
         return replace(memory, unsent=(*memory.unsent, told), due=now + _SOON)
-
-
-async def _read_guest(cluster: Cluster, key: Key, ref: GuestRef, body: Body, child: Child | None) -> Guest:
-    """The guest of a service as it is now. child: what the service made itself. Raises Unavailable."""
-    namespace, uid = key[0], str(body["metadata"]["uid"])
-    live = await _find(cluster, namespace, ref)
-    if live is None:
-        return Guest(ref=ref, trouble=is_missing(ref, namespace))
-    listed = await cluster.read(names.services_path(namespace))
-    mine = child is not None and not child.deleted and child.controller is not None and child.controller.uid == uid
-    trouble = served_by_a_service(ref, live, key[1] if mine else "") or claimed_by_another(ref, body, _items(listed))
-    if trouble is not None:
-        return Guest(ref=ref, live=live, trouble=trouble)
-    if ref.kind is GuestKind.DEPLOYMENT:
-        where = GuestPods(selector=_selector(live), deployment=ref.name)
-        return view(ref, where, live, live, await _list_pods(cluster, namespace, where))
-    deployment = await _deployment(cluster, namespace, predictor_name(ref.name))
-    made = predictor_name(ref.name) if deployment else ""
-    where = GuestPods(selector=f"{names.KSERVE_NAME_LABEL}={ref.name}", deployment=made)
-    return view(ref, where, live, deployment, await _list_pods(cluster, namespace, where))
-
-
-async def guest_pods(cluster: Cluster, key: Key, memory: ServiceMemory, now: float) -> tuple[PodView, ...] | None:
-    """The pods of a guest if a reading is due; None for a service that is not a guest. Raises Unavailable."""
-    plan, window = memory.sampling, memory.window
-    if plan is None or plan.guest is None:
-        return None
-    if window is not None and not window.is_due(now):
-        return ()
-    return pods_in(await _list_pods(cluster, key[0], plan.guest), plan.guest)
-
-
-def with_news(memory: ServiceMemory, pods: tuple[PodView, ...] | None) -> ServiceMemory:
-    """The memory with a decision that is due at once where the owner of a guest has begun to replace its pods."""
-    plan = memory.sampling
-    if plan is None or not pods or all(pod.revision == plan.revision or pod.deleting for pod in pods):
-        return memory
-    return replace(memory, due=0.0)
-
-
-async def _find(cluster: Cluster, namespace: str, ref: GuestRef) -> Body | None:
-    if ref.kind is GuestKind.DEPLOYMENT:
-        return await _deployment(cluster, namespace, ref.name)
-    try:
-        return await cluster.find(names.inference_service(namespace, ref.name))
-    except Invalid:  # this cluster has no KServe
-        return None
-
-
-async def _deployment(cluster: Cluster, namespace: str, name: str) -> Body | None:
-    """A Deployment, by a list: the right to get one is granted only where baseline pods are."""
-    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    return next(iter(_items(await cluster.read(path, field_selector=f"metadata.name={name}"))), None)
-
-
-async def _list_pods(cluster: Cluster, namespace: str, where: GuestPods) -> tuple[Body, ...]:
-    return _items(await cluster.read(f"/api/v1/namespaces/{namespace}/pods", label_selector=where.selector))
-
-
-def _items(listed: Body | None) -> tuple[Body, ...]:
-    return tuple((listed or {}).get("items") or ())
-
-
-def _selector(deployment: Body) -> str:
-    """A Deployment's selector, as a query takes it."""
-    said = deployment["spec"].get("selector") or {}
-    equal = [f"{name}={value}" for name, value in (said.get("matchLabels") or {}).items()]
-    return ",".join([*equal, *(_expression(each) for each in said.get("matchExpressions") or ())])
-
-
-def _expression(each: Body) -> str:
-    name, values = str(each["key"]), ",".join(each.get("values") or ())
-    shapes = {"In": f"{name} in ({values})", "NotIn": f"{name} notin ({values})", "Exists": name}
-    return shapes.get(str(each["operator"]), f"!{name}")
 
 
 def _changes(decision: Decision) -> tuple[Patch, Event]:
@@ -188,19 +115,24 @@ async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: 
 
 
 async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[[str, str], bool]) -> bool:
-    named = names.inference_service(meta["namespace"], meta["name"])
+    namespace, name = meta["namespace"], meta["name"]
     try:
-        live = await cluster.find(named) or {}
+        live = await cluster.read(names.inference_services_path(namespace, name), most=MOST_OBJECT_BYTES) or {}
         taken = taken_out(live)
-        if taken is None or not is_left(meta["namespace"], taken.uid):
+        if taken is None or not is_left(namespace, taken.uid):
             return True
-        changes = bring_back(live, taken) if is_allowed(live) else None
+        readable = is_allowed(live) and not is_too_long(predictor_containers(live))
+        changes = await asyncio.to_thread(bring_back, live, taken) if readable else None
         if changes is None:  # the owner has changed it since
-            _LOG.warning("%s/%s stays without speculation: %s", meta["namespace"], meta["name"], " ".join(taken.words))
+            words = " ".join(taken.words)[:MOST_WORDS]
+            _LOG.warning("%s/%s stays without speculation: %s", namespace, name, words)
             return True
-        await cluster.patch(named, changes)
+        await cluster.patch(names.inference_service(namespace, name), changes)
+    except TooLarge as error:  # the guard has never written one of this size
+        _LOG.warning("%s/%s stays as it is: %s", namespace, name, error.message)
+        return True
     except OperatorError as error:
-        _LOG.warning("%s/%s is not restored yet: %s", meta["namespace"], meta["name"], error.message)
+        _LOG.warning("%s/%s is not restored yet: %s", namespace, name, error.message)
         return False
-    _LOG.info("%s/%s: service %s was deleted, and the flag is restored", meta["namespace"], meta["name"], taken.service)
+    _LOG.info("%s/%s: service %s was deleted, and the flag is restored", namespace, name, taken.service)
     return True

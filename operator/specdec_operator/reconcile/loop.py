@@ -20,6 +20,7 @@ from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
 from specdec_operator.reconcile.facts import learn_facts
+from specdec_operator.reconcile.guest_reader import GuestReader
 from specdec_operator.reconcile.memory import ServiceMemory, restore
 from specdec_operator.reconcile.own import noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
@@ -55,7 +56,7 @@ class ReconcileResult:
 class Reconciler:
     """Keeps every service as its spec and its guard require. Holds no decision that the status does not hold.
 
-    prometheus: servers that guards may name, see allowed in scrape/prometheus.py.
+    prometheus: servers that guards may name, see allowed in scrape/prometheus.py. most_guests: see GuestReader.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Reconciler:
         throttle: Throttle,
         clock: Callable[[], float],
         prometheus: tuple[str, ...] = (),
+        most_guests: int = 0,
     ) -> None:
         self._cluster = cluster
         self._source = source
@@ -80,6 +82,7 @@ class Reconciler:
             cluster=cluster,
             stores=stores,
             cluster_info=cluster_info,
+            guests=GuestReader(cluster, stores, most=most_guests),
             throttle=throttle,
             clock=clock,
             remember=self._remember,

@@ -3,7 +3,8 @@
 from typing import Any
 
 from specdec_operator.api.guest import GuestKind, GuestRef
-from specdec_operator.guest.view import Guest, GuestPods, view
+from specdec_operator.guest.flags import engine_of
+from specdec_operator.guest.view import Guest, GuestPods, guest_pod, is_of, view
 
 REF = GuestRef(kind=GuestKind.INFERENCE_SERVICE, name="theirs", field="spec.inferenceServiceRef.name")
 WHERE = GuestPods(selector="x=y", deployment="theirs-predictor")
@@ -23,11 +24,16 @@ def pod(
 
 
 def seen(*pods: dict[str, Any], updated: int = 1, args: list[str] = ARGS) -> Guest:
-    template = {"spec": {"containers": [{"name": "kserve-container", "image": IMAGE, "args": args}]}}
+    template: dict[str, Any] = {"spec": {"containers": [{"name": "kserve-container", "image": IMAGE, "args": args}]}}
     status = {"replicas": 1, "updatedReplicas": updated, "availableReplicas": 1, "observedGeneration": 1}
     spec = {"replicas": 1, "template": template}
     deployment = {"metadata": {"name": "theirs-predictor", "generation": 1}, "spec": spec, "status": status}
-    return view(REF, WHERE, {}, deployment, pods)
+    made = [
+        guest_pod(each, engine)
+        for each in pods
+        if is_of(each, WHERE.deployment) and (engine := engine_of(each["spec"]))
+    ]
+    return view(REF, WHERE, {}, deployment, engine_of(template["spec"]), made)
 
 
 def test_pods_that_run_the_same_have_one_revision() -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 from kubernetes.aio import client as library
 
 from specdec_operator import names
-from specdec_operator.errors import Invalid, Unavailable
+from specdec_operator.errors import Invalid, TooLarge, Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.client import ApiError, ApiServer, KubeClient
 from specdec_operator.kube.request import ApiRequests
@@ -203,6 +203,22 @@ async def test_a_deleted_object_causes_no_error() -> None:
         assert await cluster.find(CHILD) is None
         assert await cluster.apply_status("team-a", "llama", {}) == 0
         assert await cluster.log_end("b", "a") == ""
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_an_answer_of_more_bytes_than_may_be_read_is_counted_and_not_kept(more: int) -> None:
+    """The error has its size. Selectors and pages are in the query."""
+    answer = {"items": [], "fill": "x" * 300_000}
+    size = len(json.dumps(answer))
+    server = Server((200, answer))
+    async with asking(server, patience=0.0) as api:
+        read = ApiServer(api).read("/api/v1/pods", most=size - more, label_selector="a=b", limit="25")
+        if more:
+            with pytest.raises(TooLarge, match=f"/api/v1/pods has {size} bytes as JSON, and .* at most {size - 1}"):
+                await read
+        else:
+            assert await read == answer
+    assert server.asked[0][1] == "/api/v1/pods?labelSelector=a%3Db&limit=25"
 
 
 async def test_names_are_listed_in_pages() -> None:

@@ -16,7 +16,6 @@ SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
 BASELINE = ["--model=/mnt/models"]
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-SERVICES = f"/apis/serving.specdec.io/v1alpha1/namespaces/{NAMESPACE}/speculativeinferenceservices"
 OWNER = (NAMESPACE, "u-1")
 READ_ONLY = {"status"}
 """The only verb of a write that a guest is answered with: that of its own service's status."""
@@ -25,8 +24,9 @@ READ_ONLY = {"status"}
 class GuestStage(Stage):
     """A stage whose service names an InferenceService, or a Deployment. ports: those that were asked, in turn."""
 
-    def __init__(self, kind: str = "inferenceServiceRef", **sis: Any) -> None:
+    def __init__(self, kind: str = "inferenceServiceRef", *, most_guests: int = 0, **sis: Any) -> None:
         self.ports: list[int] = []
+        self.most_guests = most_guests
         super().__init__(**{"model": None, "engine": None, "speculation": None, kind: {"name": "theirs"}} | sis)
 
     async def read(self, *given: Any, port: int = 8080, **more: Any) -> Any:
@@ -141,6 +141,11 @@ async def test_other_pods_are_noticed_by_the_next_reading() -> None:
     assert stage.cluster.status["phase"] == "WarmingUp"
 
 
+def guarding(name: str, guest: str = "theirs") -> Body:
+    """A service that guards it."""
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"inferenceServiceRef": {"name": guest}}}
+
+
 @pytest.mark.parametrize(
     ("labels", "other", "words"),
     [
@@ -153,12 +158,36 @@ async def test_a_guest_has_one_guard(labels: Body, other: str, words: str) -> No
     stage = GuestStage()
     stage.serve(busy(), args=SPECULATES)
     stage.cluster.child["metadata"]["labels"] = labels
-    spec = {"inferenceServiceRef": {"name": "theirs"}}
-    named = [{"metadata": {"name": name}, "spec": spec} for name in (KEY[1], "zulu", other) if name]
-    stage.cluster.there[SERVICES] = {"items": named}
+    for name in (KEY[1], "zulu", *([other] if other else [])):
+        stage.stores.guards.note(guarding(name))
     await stage.turn()
     assert stage.conditions()["Stalled"]["reason"] == "GuestTaken"
     assert words in stage.cluster.status["message"]
+
+
+async def test_a_guest_of_more_than_is_read_is_refused_and_followed_once_it_is_small() -> None:
+    """A script of 900 kB is not parsed. Nothing else of the service changes."""
+    stage = GuestStage()
+    stage.serve(busy(), args=["bash", "-c", "vllm serve m " + "-sc=x " * 15_000])
+    await stage.turn()
+    assert stage.conditions()["Stalled"]["reason"] == "GuestTooLarge"
+    assert "InferenceService theirs has 90019 bytes of command and args" in stage.cluster.status["message"]
+    stage.serve(busy(), args=SPECULATES)
+    await stage.until("Watching")
+
+
+async def test_a_namespace_has_so_many_guests_and_the_others_are_not_read() -> None:
+    """The oldest services are followed."""
+    stage = GuestStage(most_guests=2)
+    stage.serve(busy(), args=SPECULATES)
+    for name in ("a", "b", KEY[1]):
+        stage.stores.guards.note(guarding(name, guest=f"of-{name}"))
+    await stage.turn()
+    assert stage.conditions()["Stalled"]["reason"] == "TooManyGuests"
+    assert "at most 2 existing services of a namespace" in stage.cluster.status["message"]
+    assert not [each for each in stage.cluster.reads if each == PODS or each.endswith("/theirs")]
+    stage.stores.guards.forget((NAMESPACE, "a"))
+    await stage.until("Watching")
 
 
 ALLOWED = {"specdec.io/enforce": "true"}
