@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from specdec_operator.errors import Invalid, OperatorError, Unavailable
-from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
+from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN, GUEST_TOO_LARGE, TOO_MANY_GUESTS
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
 from specdec_operator.observe.inference_service import KServeError, metadata_marks
@@ -50,7 +50,8 @@ def ask_again_at(before: RefusedManifest) -> float:
 
 def patience(error: Invalid) -> float:
     """Seconds after which a refusal may be over without a change of the service."""
-    soon = dict.fromkeys((NAME_TAKEN, GUEST_MISSING, GUEST_TAKEN), LOOK_AGAIN)
+    of_guests = (GUEST_MISSING, GUEST_TAKEN, GUEST_TOO_LARGE, TOO_MANY_GUESTS)
+    soon = dict.fromkeys((NAME_TAKEN, *of_guests), LOOK_AGAIN)
     return {**soon, QUOTA_EXCEEDED: QUOTA_PAUSE}.get(error.reason, ASK_AGAIN)
 
 
