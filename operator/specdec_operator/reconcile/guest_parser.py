@@ -16,7 +16,7 @@ from specdec_operator.guest.flags import GuestEngine, engine_of
 from specdec_operator.guest.patch import TakenOut
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, NotRead, command_bytes, predictor_containers
 from specdec_operator.names import TAKEN_OUT_ANNOTATION
-from specdec_operator.reconcile.off_loop import OffLoop
+from specdec_operator.process.off_loop import OffLoop
 
 Body: TypeAlias = Mapping[str, Any]
 _SECONDS: Final = 5.0

@@ -31,9 +31,9 @@ from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import ANNOTATION_PREFIX, Key
 from specdec_operator.observe.pods import PodView
 from specdec_operator.observe.store import Stores, predictor_name
+from specdec_operator.process.places import Places
 from specdec_operator.reconcile.guest_parser import GuestParser
 from specdec_operator.reconcile.memory import ServiceMemory
-from specdec_operator.scrape.places import Places
 
 Body: TypeAlias = Mapping[str, Any]
 _META: Final = ("name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences")

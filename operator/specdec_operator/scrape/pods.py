@@ -11,8 +11,9 @@ import aiohttp
 
 from specdec_operator import metrics
 from specdec_operator.guard.counters import Counters, Unread, read_counters
+from specdec_operator.process.off_loop import OffLoop
+from specdec_operator.process.places import Places
 from specdec_operator.scrape.access import Access
-from specdec_operator.scrape.places import Places
 
 _LONGEST: Final = 12
 """Timeouts, which the gap grows to: a minute at 5 s, after which a pod that answers again is read at the latest."""
@@ -53,6 +54,8 @@ def without_gone(silences: Silences, timeout: float, now: float) -> dict[str, Si
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
+_LONG: Final = 64 * 1024
+"""Characters of a page that is longer than that of an engine, which has 45 kB."""
 _MOST_WORDS: Final = 200
 """Characters of an error that are passed on: it may hold what the pod sent, and the status is kept small."""
 _PLAIN: Final = Access()
@@ -110,6 +113,7 @@ class PodMetrics(BoundedReader):
         connector = partial(aiohttp.TCPConnector, force_close=True, limit=0, happy_eyeballs_delay=None)
         super().__init__(timeout=timeout, limit=limit, connector=connector)
         self._silences: dict[str, Silence] = {}
+        self._off_loop = OffLoop(timeout)
 
     async def read(
         self, namespace: str, urls: Mapping[str, str], access: Access = _PLAIN
@@ -132,7 +136,7 @@ class PodMetrics(BoundedReader):
             again = f"{silence.times} times in a row; the operator reads it again in {silence.until - now:.0f} s"
             return Unread(f"pod {pod}, {url}: {self._no_answer()}; {again}")
         try:
-            counters = read_counters((await self.page(namespace, url, access)).decode())
+            counters = await self._parsed(namespace, (await self.page(namespace, url, access)).decode())
         except FAILURES as error:
             _LOG.debug("no metrics from pod=%s url=%s: %r", pod, url, error)
             kind = metrics.failure_of(error)
@@ -142,6 +146,12 @@ class PodMetrics(BoundedReader):
         metrics.read(metrics.CounterSource.POD)
         self._silences.pop(url, None)
         return counters
+
+    async def _parsed(self, namespace: str, page: str) -> Counters:
+        """The counters of a page. A long one, which may take 0.2 s, is parsed beside the event loop."""
+        if len(page) < _LONG:
+            return read_counters(page)
+        return await self._off_loop.call(namespace, read_counters, page)
 
     def _note(self, url: str, kind: metrics.ReadFailure) -> None:
         """Only what takes the whole timeout is asked less often: other failures hold a place for no time."""

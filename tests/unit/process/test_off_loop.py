@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from specdec_operator.reconcile.off_loop import OffLoop
+from specdec_operator.process.off_loop import OffLoop
 
 
 async def test_the_loop_goes_on_while_a_thread_works_and_errors_come_back() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-from specdec_operator.scrape.places import Places
+from specdec_operator.process.places import Places
 
 _THREADS: Final = 2
 _Result = TypeVar("_Result")
