@@ -44,7 +44,7 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     ):
         selector = kind[0] if len(kind) == 1 else kind
         settings.watching.label_selectors[selector] = names.OWNER_LABEL  # else the whole cluster is listed and kept
-    settings.watching.chunk_size = 50  # what a list of all brings at once is memory that is never given back
+    settings.watching.chunk_size = 25  # what a list of all brings at once is memory that is never given back
     settings.queueing.idle_timeout = 1.0  # a task for each object that was reported, for so long
     settings.networking.request_timeout = 30
     settings.networking.error_backoffs = (1, 1, 2, 3, 5)  # then the watches begin again: a minute of tries loses one

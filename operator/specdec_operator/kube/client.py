@@ -49,6 +49,10 @@ _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _NAMES: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _PAGE: Final = 250
+_NAMES_A_PAGE: Final = 100
+"""Objects in a page of metadata: any user may add annotations of 256 KiB to each."""
+_MOST_LABELS: Final = 256
+"""Labels of an object that are kept; those of nodes are fewer."""
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _TIMEOUT: Final = 30.0
 _USERS_TIMEOUT: Final = 10.0
@@ -108,9 +112,9 @@ class KubeClient:
         """A list as `kubectl get` shows it."""
         return await self._requests.json("GET", path, accept=_TABLE)
 
-    async def pages(self, path: str, *, accept: str, **query: str) -> AsyncIterator[Manifest]:
-        """A list in pages, so that what is brought at once stays small."""
-        query = {**query, "limit": str(_PAGE)}
+    async def pages(self, path: str, *, accept: str, most: int = _PAGE, **query: str) -> AsyncIterator[Manifest]:
+        """A list in pages, so that what is brought at once stays small. most: objects of one."""
+        query = {**query, "limit": str(most)}
         while True:
             page = await self._requests.json("GET", path, query=query, accept=accept)
             yield page
@@ -249,8 +253,10 @@ class ApiServer:
         found: list[Manifest] = []
         with translated(path, unless=(403,)), metrics.requested("get"):
             with unless_gone():
-                async for page in self._client.pages(path, accept=_NAMES, labelSelector=label_selector):
-                    found += [each["metadata"] for each in page.get("items") or ()]
+                async for page in self._client.pages(
+                    path, accept=_NAMES, most=_NAMES_A_PAGE, labelSelector=label_selector
+                ):
+                    found += [_short(each["metadata"]) for each in page.get("items") or ()]
             return found
         return None
 
@@ -263,6 +269,16 @@ class ApiServer:
     def _refuse(self, namespace: str) -> None:
         if not self._may_write(namespace):
             raise Unavailable("NotLeading", "another replica may be the leader now, so nothing is written")
+
+
+def _short(meta: Manifest) -> Manifest:
+    """Metadata without what any user can make large: the values of annotations, and hundreds of labels."""
+    small = {name: each for name, each in meta.items() if name not in ("managedFields", "annotations", "labels")}
+    if len(labels := meta.get("labels") or {}) in range(1, _MOST_LABELS):
+        small["labels"] = labels
+    if annotations := meta.get("annotations"):
+        small["annotations"] = {name: "" for name in annotations if name.startswith(names.ANNOTATION_PREFIX)}
+    return small
 
 
 def version_of(body: Mapping[str, Any]) -> int:

@@ -50,7 +50,10 @@ class Cluster(Protocol):
         """Makes the status of a service be this. Returns the version that has it; 0: the service is gone."""
 
     async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
-        """The metadata of all objects at a path, none where they are not served. None: we may not read them."""
+        """The metadata of all objects at a path, none where they are not served. None: we may not read them.
+
+        Of annotations there are the names of ours alone.
+        """
 
     async def post_event(self, namespace: str, event: Manifest) -> None:
         """Makes an Event."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from specdec_operator.names import KIND, OWNER_LABEL, REVISION_LABEL, STAGING_LABEL, Key
+from specdec_operator.names import ANNOTATION_PREFIX, KIND, OWNER_LABEL, REVISION_LABEL, STAGING_LABEL, Key
 from specdec_operator.observe.guards import GuestGuards
 from specdec_operator.observe.inference_service import (
     KServeError,
@@ -72,8 +72,13 @@ def _is_made_by(body: Mapping[str, Any], kind: str, name: str) -> bool:
 
 
 def _short(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is looked at of a download Job and of its pods: everything but their specs, which hold a program."""
-    return {"metadata": {**body["metadata"], "managedFields": None}, "status": body.get("status", {})}
+    """What is looked at of a download Job and of its pods: not their specs, which hold a program, and of annotations
+    only ours. Any user can make one that looks like it, with other annotations of 256 KiB.
+    """
+    meta = {name: each for name, each in body["metadata"].items() if name not in ("managedFields", "annotations")}
+    noted = body["metadata"].get("annotations") or {}
+    meta["annotations"] = {name: text for name, text in noted.items() if name.startswith(ANNOTATION_PREFIX)}
+    return {"metadata": meta, "status": body.get("status", {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from specdec_engine.memory.plan import DeviceMemory
 from specdec_operator.downloads.job_status import job_view
+from specdec_operator.errors import TooLarge
 from specdec_operator.guest.view import Guest
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
@@ -16,6 +17,9 @@ from specdec_operator.reconcile.throttle import Ticket
 from specdec_operator.staging.kserve import KServe
 
 Body: TypeAlias = Mapping[str, Any]
+_MOST_EVENTS: Final = "500"
+_MOST_EVENT_BYTES: Final = 1024 * 1024
+"""Of all of them as JSON. One of the kubelet's has about 1 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +43,18 @@ class Observed:
 
 
 async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:
-    """The Events about the first idle pod of the wanted revision. Raises Unavailable if the API server does not
-    answer.
+    """The Events about the first idle pod of the wanted revision, or none if they are too large: any user may write
+    Events. Raises Unavailable if the API server does not answer.
     """
     idle = next((pod for pod in objects.pods if pod.revision == wanted and is_idle(pod)), None)
     if idle is None:
         return ()
     about = f"involvedObject.name={idle.name},type=Warning"
-    listed = await cluster.read(f"/api/v1/namespaces/{key[0]}/events", field_selector=about)
+    path = f"/api/v1/namespaces/{key[0]}/events"
+    try:
+        listed = await cluster.read(path, most=_MOST_EVENT_BYTES, limit=_MOST_EVENTS, field_selector=about)
+    except TooLarge:
+        return ()
     return tuple((listed or {}).get("items", ()))
 
 

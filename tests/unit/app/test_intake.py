@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.unit.builders import NAME, NAMESPACE
 
-from specdec_operator.app.intake import kept, read_answer, short_line
-from specdec_operator.names import API_VERSION, KIND
+from specdec_operator.app.intake import kept, outline, read_answer, short_line
+from specdec_operator.names import API_VERSION, KIND, OWNER_LABEL
 from specdec_operator.reconcile.sis import MOST_SPEC_BYTES, TOO_LARGE, parse
 from specdec_operator.report.status import SpecRefusal
 
@@ -82,3 +82,30 @@ def test_an_event_about_a_spec_that_is_too_large_is_short() -> None:
     other = large.replace(KIND.encode(), b"Pod")
     small = json.dumps({"type": "ADDED", "object": _body(SPEC)}).encode()
     assert [short_line(line) for line in (other, small, b"")] == [other, small, b""]
+
+
+@pytest.mark.parametrize("part", ["spec", "status"])
+def test_of_a_large_object_of_another_kind_its_identity_is_kept(part: str) -> None:
+    """Any user may label one so that it is watched. Managed fields do not count, and are not kept."""
+    meta = {"name": "x", "namespace": "n", "uid": "u", "labels": {OWNER_LABEL: "llama", "other": "x" * 300_000}}
+    entry = {"manager": "m", "time": "t", "fieldsV1": {"f:spec": "x" * 300_000}}
+    pod = {"kind": "Pod", "metadata": {**meta, "managedFields": [entry]}, part: {"junk": ["x" * 9] * 30_000}}
+    wanted = {"metadata": {**meta, "labels": {OWNER_LABEL: "llama"}}, "spec": {}, "status": {}}
+    event = json.loads(short_line(json.dumps({"type": "ADDED", "object": pod}).encode()))
+    assert event == {"type": "ADDED", "object": {"kind": "Pod", **wanted}}
+    del pod["kind"]  # as in a list of such
+    listed = read_answer(json.dumps({"items": [pod] * 2}, separators=(",", ":")))
+    assert listed["items"] == [wanted] * 2
+    small = {"metadata": {"name": "x", "managedFields": [entry]}, "spec": {"a": 1}}
+    kept_entry = {"manager": "m", "time": "t"}
+    assert outline(small) == {"metadata": {"name": "x", "managedFields": [kept_entry]}, "spec": {"a": 1}}
+
+
+def test_a_status_or_metadata_that_only_another_client_can_have_written_is_dropped() -> None:
+    """The status of 300 kB, and labels of 70 kB; the rest of the service is kept."""
+    junk = {f"k{number}": "x" * 70 for number in range(1000)}
+    body = _body(SPEC, labels=junk, finalizers=["f"]) | {"status": {"phase": "Watching", "junk": ["x" * 60] * 5000}}
+    small = kept(body)
+    assert small["status"] == {}
+    assert small["metadata"] == _body(SPEC, finalizers=["f"])["metadata"] | {"annotations": {}}
+    assert small["spec"] == SPEC

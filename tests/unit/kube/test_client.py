@@ -229,10 +229,20 @@ async def test_names_are_listed_in_pages() -> None:
         assert await ApiServer(api).list_metadata("/api/v1/pods", "owner") == [{"name": "a"}, {"name": "b"}]
     paths = [path for _, path, _ in server.asked]
     assert paths == [
-        "/api/v1/pods?labelSelector=owner&limit=250",
-        "/api/v1/pods?labelSelector=owner&limit=250&continue=more",
+        "/api/v1/pods?labelSelector=owner&limit=100",
+        "/api/v1/pods?labelSelector=owner&limit=100&continue=more",
     ]
     assert "as=PartialObjectMetadataList" in server.headers["Accept"]
+
+
+async def test_of_metadata_no_values_are_kept_that_any_user_can_make_large() -> None:
+    """Of annotations the names of ours; labels, unless there are hundreds."""
+    notes = {"specdec.io/taken-out": "x" * 1000, "other": "y"}
+    meta = {"name": "a", "labels": {"b": "c"}, "annotations": notes, "managedFields": [{}]}
+    many = {"name": "b", "labels": {f"l{number}": "" for number in range(300)}}
+    async with asking(Server((200, {"items": [{"metadata": each} for each in (meta, many)]})), patience=0.0) as api:
+        found = await ApiServer(api).list_metadata("/x", "")
+    assert found == [{"name": "a", "labels": {"b": "c"}, "annotations": {"specdec.io/taken-out": ""}}, {"name": "b"}]
 
 
 @pytest.mark.parametrize(("code", "names"), [(403, None), (404, [])])
