@@ -1,17 +1,20 @@
 """Reading pods' metrics over real HTTP on loopback: whatever a pod does, it is counters or nothing, and soon."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.hostile_http import Answer, HostileServer, answering, flood, redirect, silent, trickle
 
-from specdec_operator.guard.counters import Counters, Unread
+from specdec_operator.guard.counters import Counters, Unread, read_counters
+from specdec_operator.scrape import pods
 from specdec_operator.scrape.pods import PodMetrics
 
 PAGE = b'vllm:generation_tokens_total{engine="0"} 22\n'
 PAGES: dict[str, Answer] = {
     "well": answering(PAGE),
+    "long": answering(b"x 1\n" * 20_000 + PAGE),
     "hang": silent,
     "trickle": trickle,
     "flood": flood,
@@ -35,7 +38,7 @@ async def test_each_pod_gets_its_counters_or_nothing(address: str) -> None:
     readings = await scraper.read("ns", urls)
     took = asyncio.get_running_loop().time() - begun
     await scraper.close()
-    assert {pod for pod, reading in readings.items() if isinstance(reading, Counters)} == {"well"}
+    assert {pod for pod, reading in readings.items() if isinstance(reading, Counters)} == {"well", "long"}
     assert isinstance(readings["well"], Counters)
     assert readings["well"].generation_tokens == 22
     assert took < 3 * 2.0, "three of them take the whole of it"
@@ -61,6 +64,23 @@ async def test_what_could_not_be_read_is_reported_with_its_address_and_possible_
     assert isinstance(found, Unread)
     assert found.words.startswith(f"pod pod-1, {address}/{page}: ")
     assert words in found.words
+
+
+async def test_a_long_page_is_parsed_beside_the_event_loop(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of two megabytes takes 0.2 s, and one tenant may have a hundred pods with such pages."""
+    threads: list[str] = []
+
+    def noted(page: str) -> Counters:
+        threads.append(threading.current_thread().name)
+        return read_counters(page)
+
+    monkeypatch.setattr(pods, "read_counters", noted)
+    scraper = PodMetrics(timeout=10.0, limit=32)
+    for name in ("well", "long"):
+        assert isinstance((await scraper.read("ns", {name: f"{address}/{name}"}))[name], Counters)
+    await scraper.close()
+    assert threads[0] == threading.main_thread().name
+    assert threads[1].startswith("off-loop")
 
 
 async def test_a_pod_without_a_listener_is_reported() -> None:
