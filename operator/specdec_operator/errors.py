@@ -2,8 +2,8 @@
 
 OperatorError
 ├── Invalid        the user must change the service: Stalled=True, no retry before a new generation
-├── TooLarge       an answer has more bytes than are read: the caller reports it
 └── Unavailable    the world must change (API server, network): retried with back-off
+    └── TooLarge   an answer has more bytes than are read
 """
 
 
@@ -26,17 +26,17 @@ class Invalid(OperatorError):
         self.rule = rule
 
 
-class TooLarge(OperatorError):
-    """An answer has more bytes than are read. size: all of its bytes, of which none was kept."""
-
-    def __init__(self, what: str, size: int, most: int) -> None:
-        super().__init__("TooLarge", f"{what} has {size} bytes as JSON, and the operator reads at most {most}")
-        self.size = size
-
-
 class Unavailable(OperatorError):
     """Something that the operator needs does not answer now. after: seconds for which it asked not to be asked."""
 
     def __init__(self, reason: str, message: str, *, after: float = 0.0) -> None:
         super().__init__(reason, message)
         self.after = after
+
+
+class TooLarge(Unavailable):
+    """An answer has more bytes than are read. size: all of its bytes, of which none was kept."""
+
+    def __init__(self, what: str, size: int, most: int) -> None:
+        super().__init__("TooLarge", f"{what} has {size} bytes as JSON, and the operator reads at most {most}")
+        self.size = size

@@ -12,7 +12,7 @@ import aiohttp
 from kubernetes.aio import config
 
 from specdec_operator import __version__, metrics, names
-from specdec_operator.errors import Unavailable
+from specdec_operator.errors import TooLarge, Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.request import ApiError, ApiRequests, Manifest, translated, unless_gone
 
@@ -48,6 +48,9 @@ _APPLY: Final = "application/apply-patch+yaml"
 _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _NAMES: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_METADATA: Final = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+_MOST_FOUND: Final = 256 * 1024
+"""Bytes of an object that is read whole: those of a service are smaller, and of others only the owner matters."""
 _PAGE: Final = 250
 _NAMES_A_PAGE: Final = 100
 """Objects in a page of metadata: any user may add annotations of 256 KiB to each."""
@@ -104,9 +107,11 @@ class KubeClient:
         """What lies at a path; query: in the API's own names."""
         return await self._requests.json("GET", path, query=query)
 
-    async def get_bounded(self, path: str, most: int | None, query: Mapping[str, str]) -> Manifest:
+    async def get_bounded(
+        self, path: str, most: int | None, query: Mapping[str, str], *, accept: str = "application/json"
+    ) -> Manifest:
         """As get; most: see `ApiRequests.json`."""
-        return await self._requests.json("GET", path, query=query, most=most)
+        return await self._requests.json("GET", path, accept=accept, query=query, most=most)
 
     async def table(self, path: str) -> Manifest:
         """A list as `kubectl get` shows it."""
@@ -199,7 +204,10 @@ class ApiServer:
     async def find(self, manifest: Manifest) -> Manifest | None:
         path = path_of(manifest)
         with translated(path, manifest, unless=(404,)), metrics.requested("get"):
-            return await self._client.get(path)
+            try:
+                return await self._client.get_bounded(path, _MOST_FOUND, {})
+            except TooLarge:
+                return await self._client.get_bounded(path, _MOST_FOUND, {}, accept=_METADATA)
         return None
 
     async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:

@@ -17,7 +17,9 @@ class Cluster(Protocol):
         """
 
     async def find(self, manifest: Manifest) -> Manifest | None:
-        """The object of a manifest's kind and name as it is; None: there is none."""
+        """The object of a manifest's kind and name as it is; None: there is none. Of one that is too large to be of a
+        service, the metadata.
+        """
 
     async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
         """Changes another owner's object by a JSON patch; returns it as it is now. Raises Invalid if a test in it does

@@ -55,11 +55,11 @@ async def keep_baseline_pods(
 
 async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> None:
     live = await cluster.find(_named(key, predictor_name(key[1])))
-    if live is None:
+    if live is None or "spec" not in live:
         raise Invalid(
             "Deployment",
             predictor_name(key[1]),
-            "it does not exist, and the operator creates the baseline pods from it",
+            "it does not exist, or is too large to be read, and the operator creates the baseline pods from it",
         )
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
     manifest = render_baseline_pods(live, speculating, _baseline_predictor(decision), decision.sis.owner, number)

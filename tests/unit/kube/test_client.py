@@ -235,6 +235,16 @@ async def test_names_are_listed_in_pages() -> None:
     assert "as=PartialObjectMetadataList" in server.headers["Accept"]
 
 
+async def test_of_an_object_that_is_too_large_to_be_of_a_service_the_metadata_is_read() -> None:
+    """The owner is in it, and nothing else matters."""
+    whole = {"metadata": {"name": "llama"}, "spec": {"fill": "x" * 600_000}}
+    server = Server((200, whole), (200, {"metadata": {"name": "llama"}}))
+    async with asking(server, patience=0.0) as api:
+        assert await ApiServer(api).find(CHILD) == {"metadata": {"name": "llama"}}
+    assert len(server.asked) == 2
+    assert "as=PartialObjectMetadata;" in server.headers["Accept"]
+
+
 async def test_of_metadata_no_values_are_kept_that_any_user_can_make_large() -> None:
     """Of annotations the names of ours; labels, unless there are hundreds."""
     notes = {"specdec.io/taken-out": "x" * 1000, "other": "y"}
