@@ -13,7 +13,7 @@ from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
 from specdec_operator.guest.enforcement import Enforcement
-from specdec_operator.guest.flags import GuestEngine
+from specdec_operator.guest.flags import GuestEngine, engine_of
 from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
 
 Body: TypeAlias = Mapping[str, Any]
@@ -35,17 +35,28 @@ class GuestPods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedEngine:
+    """An engine. base, revision: digests of what it runs, without speculation and with it."""
+
+    engine: GuestEngine
+    base: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GuestPod:
     """A pod of a guest. made: what sorts before it is older."""
 
     view: PodView
-    engine: GuestEngine
+    engine: ParsedEngine
     made: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
     """What is guarded, as it is. live: the object that is named. engine: of its pods, or of the next ones.
+
+    base: a digest of what its pods run apart from speculation.
 
     enforcement: what the guard may do about it if the service asks for that. written: the engine by the flags that the
     guard has taken out; None: nothing is out. trouble: why nothing is known of it; None: it is known.
@@ -55,6 +66,7 @@ class Guest:
     where: GuestPods | None = None
     live: Body = field(default_factory=dict)
     engine: GuestEngine | None = None
+    base: str = ""
     deployment: DeploymentView | None = None
     pods: tuple[PodView, ...] = ()
     enforcement: Enforcement = field(default_factory=Enforcement)
@@ -71,21 +83,16 @@ class Guest:
         """Of the pods that are asked for."""
         return (self.deployment.revision if self.deployment else None) or ""
 
-    @property
-    def base(self) -> str:
-        """What its pods run apart from speculation."""
-        return base_of(self.engine) if self.engine else ""
 
-
-def base_of(engine: GuestEngine) -> str:
-    """A digest of what an engine runs apart from speculation. A mirror of its image is the same image."""
+def parsed_engine(pod: Body) -> ParsedEngine | None:
+    """The engine of a pod's spec; None where it has no container. A mirror of its image is the same image."""
+    engine = engine_of(pod)
+    if engine is None:
+        return None
     image = engine.image.rpartition("/")[2].partition("@")[0]
-    return digest_of([image, *engine.baseline])
-
-
-def revision_of(engine: GuestEngine) -> str:
-    """A digest of all that an engine runs."""
-    return f"{base_of(engine)}-{digest_of(list(engine.words))[:4] if engine.asks else BASELINE}"
+    base = digest_of([image, *engine.baseline])
+    revision = f"{base}-{digest_of(list(engine.words))[:4] if engine.asks else BASELINE}"
+    return ParsedEngine(engine=engine, base=base, revision=revision)
 
 
 def view(
@@ -93,7 +100,7 @@ def view(
     where: GuestPods,
     live: Body,
     deployment: Body | None,
-    asked: GuestEngine | None,
+    asked: ParsedEngine | None,
     pods: Sequence[GuestPod],
 ) -> Guest:
     """A guest by its objects. deployment: None where there is none. asked: the engine of its template. pods: oldest
@@ -101,16 +108,17 @@ def view(
     """
     seen = tuple(each.view for each in pods)
     shown = None if deployment is None else _asked(deployment, asked, seen)
-    engine = _runs(pods, shown) or asked
-    where = replace(where, port=engine.port) if engine else where
-    return Guest(ref=ref, where=where, live=live, engine=engine, deployment=shown, pods=seen)
+    guest, found = Guest(ref=ref, where=where, live=live, deployment=shown, pods=seen), _runs(pods, shown) or asked
+    if found is None:
+        return guest
+    return replace(guest, where=replace(where, port=found.engine.port), engine=found.engine, base=found.base)
 
 
-def guest_pod(body: Body, engine: GuestEngine) -> GuestPod:
+def guest_pod(body: Body, engine: ParsedEngine) -> GuestPod:
     """A pod by what its engine asks for."""
     meta = body["metadata"]
     made = str(meta.get("creationTimestamp", "")), str(meta["name"])
-    seen = replace(pod_view(body, engine=engine.container), revision=revision_of(engine))
+    seen = replace(pod_view(body, engine=engine.engine.container), revision=engine.revision)
     return GuestPod(view=seen, engine=engine, made=made)
 
 
@@ -123,13 +131,13 @@ def is_of(pod: Body, deployment: str) -> bool:
     return not deployment or (owner is not None and owner["name"].rpartition("-")[0] == deployment)
 
 
-def _asked(body: Body, engine: GuestEngine | None, pods: Iterable[PodView]) -> DeploymentView:
+def _asked(body: Body, engine: ParsedEngine | None, pods: Iterable[PodView]) -> DeploymentView:
     """The Deployment, with the revision that its pods have once all of them are of its newest template.
 
     What admits pods may have rewritten their images or flags: then they have another digest than the template.
     """
     seen = deployment_view(body)
-    named = revision_of(engine) if engine else None
+    named = engine.revision if engine else None
     there = Counter(pod.revision for pod in pods if not pod.deleting)
     whole = seen.observed and seen.updated == seen.total == seen.replicas
     if whole and there and named not in there:
@@ -137,7 +145,7 @@ def _asked(body: Body, engine: GuestEngine | None, pods: Iterable[PodView]) -> D
     return replace(seen, revision=named)
 
 
-def _runs(pods: Iterable[GuestPod], deployment: DeploymentView | None) -> GuestEngine | None:
+def _runs(pods: Iterable[GuestPod], deployment: DeploymentView | None) -> ParsedEngine | None:
     """The engine of the requested pods; of the newest pod if no Deployment shows which these are."""
     known = [each for each in pods if deployment is None or each.view.revision == deployment.revision]
     return known[-1].engine if known else None

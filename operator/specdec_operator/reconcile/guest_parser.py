@@ -12,15 +12,16 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from specdec_operator.guest.enforcement import Enforcement, enforcement
-from specdec_operator.guest.flags import GuestEngine, engine_of
+from specdec_operator.guest.flags import GuestEngine
 from specdec_operator.guest.patch import TakenOut
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, NotRead, command_bytes, predictor_containers
+from specdec_operator.guest.view import ParsedEngine, parsed_engine
 from specdec_operator.names import TAKEN_OUT_ANNOTATION
 from specdec_operator.process.off_loop import OffLoop
 
 Body: TypeAlias = Mapping[str, Any]
-_SECONDS: Final = 5.0
-"""For one command line, which takes milliseconds."""
+_SECONDS: Final = 20.0
+"""For one command line, which takes milliseconds, also on a node that is very busy."""
 _MOST_KEPT: Final = 1024 * 1024
 """Bytes of command lines of which the results are kept: some two thousand usual ones, or sixteen of the largest."""
 _AN_ENTRY: Final = 512
@@ -38,14 +39,14 @@ class GuestParser:
         self._off_loop = OffLoop(seconds)
         self._kept = _Kept(_MOST_KEPT)
 
-    async def engine(self, namespace: str, what: str, pod: Body) -> GuestEngine | None:
+    async def engine(self, namespace: str, what: str, pod: Body) -> ParsedEngine | None:
         """The engine of a pod's spec; None where it has no container. what: the object. Raises NotRead."""
         containers = [each for each in pod.get("containers") or () if isinstance(each, Mapping)]
         size = _size(what, containers)
         read = [{field: each.get(field) for field in _READ} for each in containers]
         key = ("engine", hashlib.sha256(json.dumps(read).encode()).hexdigest())
-        work = partial(engine_of, {"containers": containers})
-        found: GuestEngine | None = await self._once(namespace, what, key, size, work)
+        work = partial(parsed_engine, {"containers": containers})
+        found: ParsedEngine | None = await self._once(namespace, what, key, size, work)
         return found
 
     async def enforcement(self, namespace: str, what: str, live: Body, uid: str) -> Enforcement:
@@ -60,7 +61,8 @@ class GuestParser:
     async def taken(self, namespace: str, what: str, taken: TakenOut) -> GuestEngine | None:
         """The engine that the flags asked for that were taken out. Raises NotRead."""
         container = {"name": TAKEN_OUT_ANNOTATION, "args": taken.words}
-        return await self.engine(namespace, what, {"containers": [container]})
+        found = await self.engine(namespace, what, {"containers": [container]})
+        return found.engine if found is not None else None
 
     async def _once(self, namespace: str, what: str, key: tuple[str, ...], size: int, work: Callable[[], Any]) -> Any:
         if (kept := self._kept.get(key)) is not None:

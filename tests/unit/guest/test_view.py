@@ -3,8 +3,7 @@
 from typing import Any
 
 from specdec_operator.api.guest import GuestKind, GuestRef
-from specdec_operator.guest.flags import engine_of
-from specdec_operator.guest.view import Guest, GuestPods, guest_pod, is_of, view
+from specdec_operator.guest.view import Guest, GuestPods, guest_pod, is_of, parsed_engine, view
 
 REF = GuestRef(kind=GuestKind.INFERENCE_SERVICE, name="theirs", field="spec.inferenceServiceRef.name")
 WHERE = GuestPods(selector="x=y", deployment="theirs-predictor")
@@ -31,9 +30,9 @@ def seen(*pods: dict[str, Any], updated: int = 1, args: list[str] = ARGS) -> Gue
     made = [
         guest_pod(each, engine)
         for each in pods
-        if is_of(each, WHERE.deployment) and (engine := engine_of(each["spec"]))
+        if is_of(each, WHERE.deployment) and (engine := parsed_engine(each["spec"]))
     ]
-    return view(REF, WHERE, {}, deployment, engine_of(template["spec"]), made)
+    return view(REF, WHERE, {}, deployment, parsed_engine(template["spec"]), made)
 
 
 def test_pods_that_run_the_same_have_one_revision() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.guest.flags import engine_of
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, NotRead
+from specdec_operator.guest.view import parsed_engine
 from specdec_operator.reconcile import guest_parser
 from specdec_operator.reconcile.guest_parser import GuestParser
 
@@ -25,9 +25,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[Body]:
 
     def noted(spec: Body) -> Any:
         found.append(spec)
-        return engine_of(spec)
+        return parsed_engine(spec)
 
-    monkeypatch.setattr(guest_parser, "engine_of", noted)
+    monkeypatch.setattr(guest_parser, "parsed_engine", noted)
     return found
 
 
@@ -39,10 +39,10 @@ async def test_equal_pods_are_parsed_once(parsed: list[Body]) -> None:
         spec["containers"][0]["volumeMounts"] = [{"name": mount}]
         engine = await parser.engine("ns", "pod a", spec)
         assert engine is not None
-        assert engine.port == 1
+        assert engine.engine.port == 1
     assert len(parsed) == 1
     other = await parser.engine("ns", "pod a", pod("--port=2"))
-    assert (other and other.port, len(parsed)) == (2, 2)
+    assert (other and other.engine.port, len(parsed)) == (2, 2)
 
 
 async def test_what_is_too_long_is_not_parsed(parsed: list[Body]) -> None:
@@ -60,9 +60,9 @@ async def test_what_takes_too_long_is_not_tried_again_until_it_changes(monkeypat
 
     def slow(spec: Body) -> Any:
         tries.append(spec)
-        return engine_of(spec) if len(tries) > 1 else go_on.wait(10.0)
+        return parsed_engine(spec) if len(tries) > 1 else go_on.wait(10.0)
 
-    monkeypatch.setattr(guest_parser, "engine_of", slow)
+    monkeypatch.setattr(guest_parser, "parsed_engine", slow)
     parser = GuestParser(seconds=0.1)
     for _ in range(3):
         with pytest.raises(NotRead, match=r"pod a has command and args that were not read within 0\.1 s: simplify"):
