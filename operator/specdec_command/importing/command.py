@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost
 from specdec_operator.guest.flags import parts, split, words_of
+from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, command_bytes
 
 _BEFORE: Final = re.compile(
     r"(.*/)?((ba|da|z|a)?sh|python[0-9.]*|vllm|env)|exec|export|set|-[a-z]*c|-m|-[eux]+|-o|pipefail|&&|;|--|serve|"
@@ -18,6 +19,7 @@ _ENDS: Final = re.compile(r"&&|\|\|?|;|&|[0-9]?>>?.*|<.*")
 """A word of a shell behind which another command or a file begins."""
 _GIVEN: Final = re.compile(r"\$\((\w+)\)")
 _SHELLS: Final = re.compile(r"\$\{?(\w+)(?::?-([^}]*))?\}?")
+_LONG_SCRIPT: Final = "put the script into the image or a ConfigMap, and call it"
 _OWN_SCRIPT: Final = "move it to the image or to an init container of the runtime"
 
 
@@ -37,6 +39,9 @@ class Command:
 
 def command_of(container: Mapping[str, Any], field: str) -> Command:
     """The command line of a container. field: where the container stands."""
+    if (size := command_bytes(container)) > MOST_COMMAND_BYTES:
+        why = f"command and args have {size} bytes, and at most {MOST_COMMAND_BYTES} are read"
+        return Command(words=(), lost=(Lost(field=field, why=why, way_out=_LONG_SCRIPT),))
     script = any(is_script for _, is_script in parts(container))
     known = {
         str(each["name"]): str(each["value"])
