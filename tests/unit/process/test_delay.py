@@ -7,7 +7,7 @@ from specdec_operator.process.delay import keep_timing
 
 
 async def test_a_loop_that_stands_still_is_late_by_that_time() -> None:
-    """Less at most the time between two timers; a loop that runs is hardly late."""
+    """By all of it but the time between two timers."""
     noted: list[float] = []
     timing = asyncio.create_task(keep_timing(noted.append))
     await asyncio.sleep(0.6)
