@@ -19,6 +19,7 @@ class Settings:
     kserve_namespace: where KServe's controller and its ConfigMap are. kserve_version: KServe's version where its image
     does not show it, such as 0.20. storage_initializer: image of its storage-initializer, where its ConfigMap does not.
     runtimes: accelerators, and the runtimes of services that name none; specdec-<accelerator> where one is left out.
+    runtime_images: accelerators, and the images that replace those of this release's runtimes.
     image: the operator's own, from which an init container brings what other images lack; empty: nothing is brought.
     scrape_timeout: seconds that a pod's metrics may take. scrape_limit: scrapes under way at once.
     rollouts: rollouts that the operator begins by itself at once, 0: any number.
@@ -37,6 +38,7 @@ class Settings:
     kserve_version: str = ""
     storage_initializer: str = ""
     runtimes: tuple[tuple[str, str], ...] = ()
+    runtime_images: tuple[tuple[str, str], ...] = ()
     image: str = ""
     scrape_timeout: float = 5.0
     scrape_limit: int = 32
@@ -111,6 +113,7 @@ def _shards(text: str, setting: str, default: object) -> int:
 _READERS: Final[Mapping[object, Callable[[str, str, Any], object]]] = {
     "leader_lease": _lease,
     "runtimes": _runtimes,
+    "runtime_images": _runtimes,
     "shards": _shards,
     "log_level": lambda text, *_: text.upper(),
     str: lambda text, *_: text,

@@ -106,6 +106,15 @@ def test_a_runtime_with_other_content_has_another_name_and_no_other_one_has() ->
     assert runtimes({"runtimes.nvidia.name": "specdec-nvidia"})["nvidia"] == "specdec-nvidia"
 
 
+def test_the_operator_knows_the_images_that_replace_its_runtimes() -> None:
+    """It reads the engine's version from them."""
+    values = {"runtimes.nvidia.image": "registry.example/vllm:v0.31.0", "runtimes.cpu.image": "own.example/cpu:1"}
+    for given, told in ((values, ["cpu=own.example/cpu:1,nvidia=registry.example/vllm:v0.31.0"]), ({}, [])):
+        (operator,) = (each for each in chart.objects(given) if each["kind"] == "Deployment")
+        env = operator["spec"]["template"]["spec"]["containers"][0]["env"]
+        assert [each["value"] for each in env if each["name"] == "SPECDEC_RUNTIME_IMAGES"] == told
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -54,6 +54,7 @@ BORROWED = {
     "api/times.py": {"datetime"},
     "guard/counters.py": {"prometheus_client.parser"},
     "downloads/job.py": {"pathlib"},
+    "engine/image.py": {"specdec_operator.__version__"},
     "guest/flags.py": {"shlex"},
     "doctor": {"datetime", "pydantic"},
     "doctor/finding.py": {"pathlib"},

@@ -15,6 +15,17 @@
 {{- join "," $names }}
 {{- end }}
 
+{{/* The images that replace those of this release's runtimes, as the operator is told them; empty without any. */}}
+{{- define "specdec.runtimeImages" -}}
+{{- $images := list }}
+{{- range $each := tuple "cpu" "nvidia" "ascend" }}
+{{- with (index $.Values.runtimes $each).image }}
+{{- $images = append $images (printf "%s=%s" $each .) }}
+{{- end }}
+{{- end }}
+{{- join "," $images }}
+{{- end }}
+
 {{/* A ClusterServingRuntime: dict "root" $ "accelerator" .. "env" .. (more of its environment, as text). */}}
 {{- define "specdec.runtime" -}}
 {{- if (index .root.Values.runtimes .accelerator).enabled -}}

@@ -12,7 +12,7 @@ from specdec_command.cli.render import rendering
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.rule import Finding, Severity, deployable
 from specdec_engine.version import major_minor
-from specdec_operator.engine.build import build_of
+from specdec_operator.engine.image import choose_engine
 from specdec_operator.errors import Invalid
 from specdec_runtime import flags, refusal
 from specdec_runtime.preflight import WORDS, inspect
@@ -100,7 +100,7 @@ def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flag
         speculation["model"] = str(draft.absolute())
     engine = body["spec"].get("engine", {})
     accelerator = engine.get("accelerator", Accelerator.NVIDIA.value)
-    build = build_of(accelerator, engine.get("version"))
+    build = choose_engine(engine).build
     around = Surroundings(engine=major_minor(str(build.vllm)), accelerator=Accelerator(accelerator))
     args = {**arguments.args, "model": str(target.absolute())}
     return flags.Flags(args=args, speculation=speculation or None), around

@@ -15,7 +15,6 @@ from specdec_engine.case import ModelFolderFacts
 from specdec_engine.memory.explain import amount
 from specdec_engine.memory.plan import MemoryPlan
 from specdec_operator.api.spec import Owner, Spec
-from specdec_operator.engine.build import build_of
 from specdec_operator.engine.instrument import Instrumented
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase, Rollback, State
@@ -60,7 +59,7 @@ def rendering(
     del manifest["metadata"]["ownerReferences"]
     return Rendering(
         manifest=manifest,
-        engine=str(build_of(spec.engine.accelerator.value, spec.engine.version)),
+        engine=str(planned.build),
         flags=planned.args,
         memory=planned.memory,
         instrument=planned.instrument,

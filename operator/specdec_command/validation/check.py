@@ -12,6 +12,7 @@ from specdec_engine.check import check
 from specdec_engine.rule import Finding, Severity
 from specdec_operator import names
 from specdec_operator.api.taken import refuse_taken
+from specdec_operator.engine.image import choose_engine
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.instrument import instrumented
 from specdec_operator.engine.translate import path_of, translate
@@ -100,9 +101,12 @@ def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -
 
 
 def _of_image(spec: dict[str, Any], kserve: KServe) -> Iterator[Finding]:
-    """The findings on an image or a runtime that is not this project's."""
+    """The findings on an image or a runtime that is not this project's, and on the version of the engine inside."""
     engine = spec.get("engine") or {}
-    return of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
+    chosen = choose_engine(engine, runtime_image=kserve.image(engine.get("accelerator", "nvidia")))
+    yield from chosen.findings
+    engine = engine | ({"image": chosen.image} if chosen.image else {})
+    yield from of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
 
 
 def allows_synthetic(body: dict[str, Any]) -> bool:

@@ -95,6 +95,7 @@ def _app(settings: Settings, share: Share, cluster: Cluster, source: MetricsSour
         told=settings.kserve_version,
         initializer=settings.storage_initializer,
         runtimes=settings.runtimes,
+        runtime_images=settings.runtime_images,
         image=settings.image,
     )
     throttle = Throttle(settings.rollouts, queue.wake)

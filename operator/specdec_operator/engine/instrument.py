@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from specdec_engine.engine_image import OWN_IMAGE
 from specdec_engine.rule import Finding, Rule, Severity
 
 Json = Mapping[str, Any]
-IMAGE_NAME: Final = "specdec-runtime"
-"""The repository of this project's runtime images, in whatever registry."""
 _RUNTIME: Final = re.compile(r"specdec-(cpu|nvidia|ascend)(-[0-9a-f]{8})?")
 """Names of the runtimes that this project installs."""
 _LACKS: Final = (
@@ -129,7 +128,7 @@ def _decided(asked: Instrument, *, image: bool, runtime: bool) -> tuple[Instrume
 
 def _is_ours(image: str) -> bool:
     """Whether an image is one of this project's, by the last part of its name."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0] == IMAGE_NAME
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0] == OWN_IMAGE
 
 
 def findings(engine: Json, found: Instrumented) -> Iterator[Finding]:

@@ -17,8 +17,8 @@ from specdec_engine.methods import NPU_MOST_TOKENS, SUFFIX_TREE_DEPTH, plain_nam
 from specdec_engine.pod_devices import devices_asked, other_devices
 from specdec_engine.rule import Finding
 from specdec_engine.version import PACKAGES, Build, Flavor, Version
-from specdec_operator.engine.build import build_of
 from specdec_operator.engine.devices import device_of
+from specdec_operator.engine.image import choose_engine
 from specdec_operator.engine.owned_flags import FLAGS, refuse_owned, refuse_templates
 from specdec_operator.errors import Invalid
 from specdec_operator.names import SYNTHETIC_ANNOTATION
@@ -122,17 +122,19 @@ def translate(
     synthetic: bool = False,
     target: ModelFolderFacts | None = None,
     draft: ModelFolderFacts | None = None,
+    runtime_image: str = "",
 ) -> EngineRequest:
     """What a spec requests. Raises Invalid for what this engine cannot be set to.
 
     speculate: False requests the baseline, whatever the spec contains. synthetic: whether acceptance may be simulated.
-    target, draft: what is known of the models.
+    target, draft: what is known of the models. runtime_image: as in choose_engine.
     """
     engine: Json = spec.get("engine") or {}
     args: list[str] = engine.get("args") or []
     refuse_owned(args)
     refuse_templates(spec)
-    build = build_of(engine.get("accelerator", "nvidia"), engine.get("version"))
+    chosen = choose_engine(engine, runtime_image=runtime_image)
+    build = chosen.build
     speculation: Json | None = spec.get("speculation") if speculate else None
     flags = dict(_engine_flags(engine)) | dict(_side_flags(speculation or {}))
     line = command_line.read(args, build)
@@ -149,7 +151,7 @@ def translate(
         speculation=config,
         args={**flags, **line.args},
         env=dict(_environment(engine)),
-        packages=_packages(engine),
+        packages=_packages(engine, chosen.image),
         devices=devices_asked(spec.get("resources") or {}),
         other_devices=other_devices(spec.get("resources") or {}),
         device_bytes=_device_bytes(spec),
@@ -171,10 +173,9 @@ def _refuse_doubled(flags: Json, extra: Json) -> None:
         raise Invalid("spec.engine.args", option(name), "the operator renders this flag from the spec")
 
 
-def _packages(engine: Json) -> frozenset[str] | None:
-    """What is installed beside the engine; not known of an image that is the user's."""
-    own = engine.get("image") or engine.get("runtime")
-    return None if own else PACKAGES[engine.get("accelerator", "nvidia")]
+def _packages(engine: Json, image: str) -> frozenset[str] | None:
+    """What is installed beside the engine; not known of an image that is not this release's."""
+    return None if image or engine.get("runtime") else PACKAGES[engine.get("accelerator", "nvidia")]
 
 
 def _refuse_synthetic(config: Json) -> None:

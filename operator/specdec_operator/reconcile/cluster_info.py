@@ -25,7 +25,7 @@ _NODES: Final = "/api/v1/nodes"
 class ClusterInfo:
     """Keeps the newest read. Raises Unavailable if the API server does not answer.
 
-    namespace: KServe's. `told`, initializer: as in KServeEvidence. runtimes, image: as in KServe.
+    namespace: KServe's. `told`, initializer: as in KServeEvidence. runtimes, runtime_images, image: as in KServe.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class ClusterInfo:
         told: str = "",
         initializer: str = "",
         runtimes: tuple[tuple[str, str], ...] = (),
+        runtime_images: tuple[tuple[str, str], ...] = (),
         image: str = "",
     ) -> None:
         self._cluster = cluster
@@ -45,6 +46,7 @@ class ClusterInfo:
         self._told = told
         self._initializer = initializer
         self._runtimes = runtimes
+        self._images = runtime_images
         self._image = image
         self._kserve = KServe()
         self._next_look = 0.0
@@ -56,7 +58,9 @@ class ClusterInfo:
         async with self._looking:
             if self._clock() >= self._next_look:
                 sighted = await self._look()
-                self._kserve = replace(kserve_of(sighted), runtimes=self._runtimes, operator_image=self._image)
+                self._kserve = replace(
+                    kserve_of(sighted), runtimes=self._runtimes, images=self._images, operator_image=self._image
+                )
                 self._next_look = self._clock() + (_EVERY if sighted.crd else _UNTIL_THERE)
             return self._kserve
 

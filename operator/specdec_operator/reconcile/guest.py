@@ -16,6 +16,7 @@ from specdec_operator.api.guest import GuestKind
 from specdec_operator.api.rollout import WhenNoRoom
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Method, Speculation
+from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
@@ -189,6 +190,7 @@ def _plan(sis: Sis, guest: Guest, state: State) -> Plan:
         refused=(),
         layout=Layout(target="", draft=None),
         memory=MemoryPlan(utilization=None, because="", reason=""),
+        build=build_of(sis.spec.engine.accelerator.value, None),  # of no effect: nothing is rendered for a guest
     )
 
 

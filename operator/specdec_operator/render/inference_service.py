@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.version import Version
+from specdec_engine.version import Build, Version
 from specdec_operator import names
 from specdec_operator.api.autoscaling import Autoscaling, ScalerClass
 from specdec_operator.api.canonical import digest_of
@@ -21,7 +21,6 @@ from specdec_operator.api.pod import Pod
 from specdec_operator.api.rollout import Rollout, Strategy
 from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
 from specdec_operator.api.types import Part
-from specdec_operator.engine.build import build_of
 from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
 from specdec_operator.render.plan import Plan
@@ -109,9 +108,8 @@ _SINCE: Final = Version(0, 18, 0)
 """vLLM PR 34730. An older engine drops what it was asked, and would not start with the flag."""
 
 
-def stopping_flags(engine: Engine, rollout: Rollout) -> tuple[str, ...]:
+def stopping_flags(build: Build, engine: Engine, rollout: Rollout) -> tuple[str, ...]:
     """How long the engine goes on with what it was asked where no hook has waited; the user's own flag wins."""
-    build = build_of(engine.accelerator.value, engine.version)
     named = any(each.partition("=")[0].replace("_", "-") == _FLAG for each in engine.args or ())
     return () if named or build.vllm < _SINCE else (f"{_FLAG}={_enough(rollout)}",)
 
@@ -208,7 +206,7 @@ def _model(plan: Plan) -> Manifest:
         "modelFormat": {"name": "huggingface"},
         "runtime": plan.runtime,
         **command(plan),
-        "args": [*further_flags(plan), *plan.args, *stopping_flags(engine, rollout)],
+        "args": [*further_flags(plan), *plan.args, *stopping_flags(plan.build, engine, rollout)],
         "volumeMounts": [
             *plan.layout.mounts,
             *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(pod)),
@@ -220,8 +218,8 @@ def _model(plan: Plan) -> Manifest:
     }
     if plan.layout.storage_uri:
         model["storageUri"] = plan.layout.storage_uri
-    if engine.image:
-        model["image"] = engine.image
+    if plan.image:
+        model["image"] = plan.image
     if variables := environment(plan):
         model["env"] = variables
     if context := security(plan):

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from specdec_engine.case import Case, ModelFolderFacts
@@ -14,12 +15,14 @@ from specdec_engine.flags import compact, flag_text
 from specdec_engine.memory.facts import NOTHING, Known
 from specdec_engine.memory.plan import DeviceMemory, MemoryPlan
 from specdec_engine.rule import Finding, Severity
+from specdec_engine.version import Build
 from specdec_operator import names
 from specdec_operator.api.canonical import canonical
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.budget import budget, within
+from specdec_operator.engine.image import choose_engine
 from specdec_operator.engine.instrument import Instrument, Instrumented, instrumented
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
@@ -72,6 +75,7 @@ class Plan:
     warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
         what this KServe would leave out.
     instrument: how specdec_runtime comes into the pods. operator_image: what it is brought from.
+    build: the engine inside the image. image: of the engine's container; empty: the runtime's.
     """
 
     spec: Spec
@@ -83,6 +87,8 @@ class Plan:
     refused: tuple[Finding, ...]
     layout: Layout
     memory: MemoryPlan
+    build: Build
+    image: str = ""
     instrument: Instrumented = field(default_factory=Instrumented)
     operator_image: str = ""
 
@@ -143,16 +149,20 @@ def plan(
     speculation = effective_speculation(spec, state)
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
-    instrument = _instrument(written, cluster, seen)
+    of_image = cluster.image(spec.engine.accelerator.value)
+    chosen = choose_engine(written["engine"], runtime_image=of_image)
+    engine = {**written["engine"], **({"image": chosen.image} if chosen.image else {})}
+    instrument = _instrument(engine, cluster, seen)
     beside = [RUNTIME_PATH] if instrument.how is Instrument.INJECT else []
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None, beside=beside)
     refuse_taken(written, name=name, layout=layout)
-    request = translate(written, draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, target=target, draft=draft)
-    findings = (*layout.findings, *of_instrument(written["engine"], instrument))
+    translated = partial(translate, written, target=target, runtime_image=of_image)
+    request = translated(draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, draft=draft)
+    findings = (*layout.findings, *of_instrument(engine, instrument))
     if speculation is not None or spec.speculation is None:
-        findings = (*findings, *request.findings, *check(request.case))
+        findings = (*findings, *chosen.findings, *request.findings, *check(request.case))
     else:  # the way out of a speculation is never barred by a rule of the engine
-        request = translate(written, draft_path=DRAFT_PATH, target=target, speculate=False)
+        request = translated(draft_path=DRAFT_PATH, speculate=False)
     told = _told(request.case, seen, findings) if speculation is not None else ()
     further = STEP * state.lowered
     memory = budget(written, request, device=seen.device, lowered_further=further, known=seen.known, shown=seen.shown)
@@ -172,15 +182,17 @@ def plan(
         refused=_of(Severity.REFUSED, findings),
         layout=layout,
         memory=memory,
+        build=chosen.build,
+        image=chosen.image,
         instrument=instrument,
         operator_image=cluster.operator_image,
     )
 
 
-def _instrument(written: Mapping[str, Any], cluster: KServe, seen: ClusterFacts) -> Instrumented:
-    """How specdec_runtime comes into the pods of this spec, in this cluster."""
+def _instrument(engine: Mapping[str, Any], cluster: KServe, seen: ClusterFacts) -> Instrumented:
+    """How specdec_runtime comes into the pods of this engine, in this cluster."""
     return instrumented(
-        written["engine"],
+        engine,
         runtimes=cluster.names,
         operator_image=cluster.operator_image,
         prepared=seen.prepared,

@@ -25,6 +25,7 @@ class KServe:
     oci_mode: how oci:// is served: `modelcar`, `native`, `fetch`, or empty where its ConfigMap switches it off.
     initializer: image of its storage-initializer.
     runtimes: accelerators, and the names of the runtimes that are installed for them, from the operator's settings.
+    images: accelerators, and the images that replace those of this release's runtimes, from the operator's settings.
     operator_image: the operator's own, which has what is injected into pods; empty: the settings do not have it.
     """
 
@@ -35,11 +36,16 @@ class KServe:
     oci_mode: str | None = None
     initializer: str | None = None
     runtimes: tuple[tuple[str, str], ...] = ()
+    images: tuple[tuple[str, str], ...] = ()
     operator_image: str = OPERATOR_IMAGE
 
     def runtime(self, accelerator: str) -> str:
         """The runtime of a service that names none."""
         return dict(self.runtimes).get(accelerator, f"specdec-{accelerator}")
+
+    def image(self, accelerator: str) -> str:
+        """The image that replaces that of this release's runtime; empty: none is known to."""
+        return dict(self.images).get(accelerator, "")
 
     @property
     def names(self) -> tuple[str, ...]:

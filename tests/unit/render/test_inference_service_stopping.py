@@ -17,6 +17,8 @@ from specdec_operator.render.plan import plan
         ({"version": "0.18.0"}, ("--shutdown-timeout=50",)),
         ({}, ("--shutdown-timeout=50",)),
         ({"accelerator": "ascend", "version": "0.17.0"}, ()),
+        ({"image": "docker.io/vllm/vllm-openai:v0.15.1"}, ()),
+        ({"image": "mirror.example:5000/vllm/vllm-openai:v0.18.0-cu128"}, ("--shutdown-timeout=50",)),
         ({"args": ["--shutdown-timeout=5"]}, ()),
         ({"args": ["--shutdown_timeout", "5"]}, ()),
         ({"args": ["--shutdown-timeouts=5"]}, ("--shutdown-timeout=50",)),
@@ -27,7 +29,8 @@ def test_an_engine_that_can_finish_its_requests_gets_a_time_limit(
 ) -> None:
     """vLLM has the flag since 0.18; an older one would not start with it. Who writes it has their own way."""
     spec = make_spec(engine=engine)
-    assert stopping_flags(spec.engine, spec.rollout) == told
+    build = plan(spec, make_state(), name="llama").build
+    assert stopping_flags(build, spec.engine, spec.rollout) == told
 
 
 @pytest.mark.parametrize(("asked", "whole", "enough"), [({}, 60, 50), ({"grace": "10m"}, 600, 590)])
