@@ -5,6 +5,7 @@ The service is checked as the API server would check it, and asked back what it 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
@@ -208,6 +209,7 @@ def converted(case: Case, *, draft: Json) -> Converted:
 def _unsaid(back: Case, case: Case) -> Iterator[str]:
     """The flags and keys of a case that a spec does not hold."""
     (config, flags), (asked, wanted) = _meaning(back), _meaning(case)
+    flags = _without_added_graphs(flags, wanted)
     for name in sorted({*flags, *wanted}):
         if flags.get(name) != wanted.get(name):
             yield (
@@ -221,12 +223,38 @@ def _unsaid(back: Case, case: Case) -> Iterator[str]:
         yield f"--speculative-config: the spec has no equivalent for {gone}: remove it, or guard the existing service"
 
 
+def _without_added_graphs(flags: Json, wanted: Json) -> Json:
+    """The flags without the graph sizes that the operator adds where the user chose none."""
+    name, sizes = "compilation_config", "cudagraph_capture_sizes"
+    given = wanted.get(name) or {}
+    if not isinstance(flags.get(name), dict) or sizes in given:
+        return flags
+    rest = {key: value for key, value in flags[name].items() if key != sizes}
+    return {key: value for key, value in flags.items() if key != name} | (
+        {name: rest} if rest or name in wanted else {}
+    )
+
+
 def _meaning(case: Case) -> tuple[Json | None, Json]:
     """The configuration and the flags, without what is elsewhere in the spec."""
     config = canonical(case)
     if config is not None and "model" in config and config["method"] != "custom_class":
         config["model"] = "a draft"
-    return config, {name: value for name, value in case.args.items() if name not in PLACED}
+    return config, _with_sampler_defaults({name: value for name, value in case.args.items() if name not in PLACED})
+
+
+_SAMPLER: Final = "rejection_sampler_config"
+_SAMPLER_DEFAULTS: Final = MappingProxyType(
+    {"enable_block_verify": False, "enable_entropy_verify": False, "posterior_threshold": 0.95, "posterior_alpha": 0.4}
+)
+"""What vllm-ascend and spec.speculation.ascend take for a key that is left out (vllm-ascend: ascend_config.py)."""
+
+
+def _with_sampler_defaults(flags: dict[str, Any]) -> dict[str, Any]:
+    config = flags.get("additional_config")
+    if not isinstance(config, dict) or not isinstance(config.get(_SAMPLER), dict):
+        return flags
+    return flags | {"additional_config": config | {_SAMPLER: {**_SAMPLER_DEFAULTS, **config[_SAMPLER]}}}
 
 
 def text(made: Imported, origin: str) -> str:

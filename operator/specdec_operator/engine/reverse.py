@@ -80,6 +80,7 @@ def _steps(values: Mapping[str, Any]) -> list[list[int]]:
 
 _ACCELERATORS: Final = {flavor: str(accelerator) for accelerator, flavor in FLAVORS.items()}
 _SHAPED: Final = frozenset({"method", "model", "num_speculative_tokens_per_batch_size", "draft_model_config"})
+_SAMPLER: Final = "rejection_sampler_config"
 PLACED: Final = frozenset({"model", "port", "host", "served_model_name"})
 """Flags that have their place in the spec, or that KServe and the runtime give."""
 
@@ -104,7 +105,8 @@ def reverse(case: Case, *, draft: Json) -> ReversedSpec:
         speculation |= side
     elif side:
         why_not.append("additional_config: the spec has a field for it only with speculation")
-    args = [flag_text(name, case.args[name]) for name in sorted(_flags_without_field(case.args, side))]
+    rest = _beside(case.args, side)
+    args = [flag_text(name, rest[name]) for name in sorted(_flags_without_field(rest, side))]
     engine = _engine(case) | ({"args": args} if args else {})
     return ReversedSpec(speculation=speculation, engine=engine, why_not=tuple(why_not))
 
@@ -115,10 +117,21 @@ def _unreadable(case: Case) -> Iterator[str]:
     yield from (f"{each.key}: {each.value!r} is not {each.wanted}" for each in reading.misread)
 
 
+def _beside(args: Json, side: Json) -> dict[str, Any]:
+    """The flags without what spec.speculation.ascend holds: other keys of --additional-config stay in the flag."""
+    if "ascend" not in side:
+        return dict(args)
+    sampler = at(args, f"additional_config.{_SAMPLER}")
+    unheld = {key: value for key, value in sampler.items() if key not in {key for _, key in ASCEND}}
+    others = {key: value for key, value in args["additional_config"].items() if key != _SAMPLER}
+    others |= {_SAMPLER: unheld} if unheld else {}
+    kept = {name: value for name, value in args.items() if name != "additional_config"}
+    return kept | ({"additional_config": others} if others else {})
+
+
 def _flags_without_field(args: Json, side: Json) -> frozenset[str]:
     """The flags, by their Python names, that go into engine.args."""
-    elsewhere = {"additional_config"} if "ascend" in side else set()
-    elsewhere |= {"kv_transfer_config"} if "hiddenStates" in side else set()
+    elsewhere = {"kv_transfer_config"} if "hiddenStates" in side else set()
     return frozenset(args) - {flag for _, flag in FLAGS} - PLACED - elsewhere
 
 
@@ -177,7 +190,7 @@ def _schedule(config: Json, spec: dict[str, Any], why_not: list[str]) -> None:
 
 def _side(args: Json, config: Json | None) -> Iterator[tuple[str, Any]]:
     """The fields of spec.speculation for flags other than --speculative-config."""
-    if isinstance(rejection := at(args, "additional_config.rejection_sampler_config"), dict):
+    if isinstance(rejection := at(args, f"additional_config.{_SAMPLER}"), dict):
         yield "ascend", {field: rejection[key] for field, key in ASCEND if key in rejection}
     if (config or {}).get("method") == "extract_hidden_states":
         yield (

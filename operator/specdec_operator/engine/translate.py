@@ -19,6 +19,7 @@ from specdec_engine.rule import Finding
 from specdec_engine.version import PACKAGES, Build, Flavor, Version
 from specdec_operator.engine.devices import device_of
 from specdec_operator.engine.image import choose_engine
+from specdec_operator.engine.merged_flags import MERGED, merged, without
 from specdec_operator.engine.owned_flags import FLAGS, refuse_owned, refuse_templates
 from specdec_operator.errors import Invalid
 from specdec_operator.names import SYNTHETIC_ANNOTATION
@@ -90,11 +91,13 @@ _MANY_REQUESTS: Final = 65_536
 class EngineRequest:
     """What is asked of the engine: the case for its rules, and the flags that fields of the spec stand for.
 
+    extra: the user's own flags as they are written, without those that became part of `flags`.
     findings: what is wrong with the user's own flags as they are written.
     """
 
     case: Case
     flags: Json
+    extra: tuple[str, ...]
     findings: tuple[Finding, ...]
 
 
@@ -139,24 +142,26 @@ def translate(
     flags = dict(_engine_flags(engine)) | dict(_side_flags(speculation or {}))
     line = command_line.read(args, build)
     flags |= dict(adapter_flags(spec.get("model") or {}, line.args))
-    _refuse_doubled(flags, line.args)
     config = None if speculation is None else _config(speculation, build, flags, draft_path)
     if not synthetic:
         _refuse_synthetic(config or {})
-    flags |= dict(graph_flags(build, flags, config or {}, line.args))
+    flags, extra = _merged(flags, args, line.args, build)
+    for name, value in graph_flags(build, flags, config or {}, line.args):
+        if (rest := without(extra, name, build)) is not None:
+            flags, extra = {**flags, name: value}, rest
     case = Case(
         build=build,
         target=target,
         draft=draft,
         speculation=config,
-        args={**flags, **line.args},
+        args={**flags, **line.args, **flags},
         env=dict(_environment(engine)),
         packages=_packages(engine, chosen.image),
         devices=devices_asked(spec.get("resources") or {}),
         other_devices=other_devices(spec.get("resources") or {}),
         device_bytes=_device_bytes(spec),
     )
-    return EngineRequest(case=case, flags=flags, findings=line.findings)
+    return EngineRequest(case=case, flags=flags, extra=tuple(extra), findings=line.findings)
 
 
 def _device_bytes(spec: Json) -> int | None:
@@ -167,10 +172,18 @@ def _device_bytes(spec: Json) -> int | None:
         return None
 
 
-def _refuse_doubled(flags: Json, extra: Json) -> None:
-    """Raises Invalid for a flag of the user's that a field of the spec stands for as well."""
-    for name in sorted(flags.keys() & extra.keys()):
-        raise Invalid("spec.engine.args", option(name), "the operator renders this flag from the spec")
+def _merged(flags: Json, args: list[str], users: Json, build: Build) -> tuple[dict[str, Any], list[str]]:
+    """The flags with the user's keys of the same objects, and the user's arguments without these objects.
+
+    Raises Invalid for another flag of the user's that a field of the spec stands for as well.
+    """
+    made = dict(flags)
+    for name in sorted(flags.keys() & users.keys()):
+        rest = without(args, name, build) if name in MERGED else None
+        if rest is None:
+            raise Invalid("spec.engine.args", option(name), "the operator renders this flag from the spec")
+        made[name], args = merged(name, flags[name], users[name]), rest
+    return made, args
 
 
 def _packages(engine: Json, image: str) -> frozenset[str] | None:

@@ -170,7 +170,7 @@ def plan(
         within(request, memory),
         served=(*_served(spec, name), *_modules(spec, layout)),
         target_path=layout.target,
-        extra=spec.engine.args or [],
+        extra=request.extra,
     )
     return Plan(
         spec=spec,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from specdec_engine.graph_coverage import captures_decoding, graph_mode
 from specdec_engine.methods import NPU_MOST_TOKENS
 from specdec_engine.model_runner import VARIABLE, Runner, forced
 from specdec_engine.resolve import Resolved
@@ -23,8 +24,6 @@ _SIDES: Final[Mapping[str, tuple[str | None, ...]]] = MappingProxyType(
     }
 )
 """Switches by the roles that they work with; a prefill node only ignores recompute_scheduler_enable."""
-_DEFAULT_GRAPHS: Final = "FULL_AND_PIECEWISE"
-"""As recorded of 0.23; a case without graphs sets its mode explicitly."""
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
@@ -34,7 +33,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         yield broken("ASC-SAMPLER-OBJECT", _CONFIG, sampler, f"write an object with {', '.join(_KEYS)}")
     elif isinstance(sampler, Mapping) and sampler:
         yield from _given(sampler, resolved)
-    if resolved.case.env.get(_BLOCKING) == "1" and _graphs(resolved) != "NONE":
+    if resolved.case.env.get(_BLOCKING) == "1" and graph_mode(resolved.case) != "NONE":
         yield broken("ASC-BLOCKING", f"env.{_BLOCKING}", "1", f"remove {_BLOCKING}, or set enforceEager")
     if resolved.case.build.flavor is Flavor.VLLM_ASCEND:
         yield from _options(resolved)
@@ -82,21 +81,13 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         parallel = resolved.value("parallel_drafting", False) and resolved.method in ("eagle", "eagle3", "draft_model")
         if parallel and release < Version(0, 22, 1):
             yield at_key("ASC-PARALLEL", "parallel_drafting", True, "use vllm-ascend 0.22.1 or later")
-    if resolved.value("disable_padded_drafter_batch", False) and _graphs(resolved).startswith("FULL"):
+    if resolved.value("disable_padded_drafter_batch", False) and captures_decoding(resolved.case):
         yield at_key(
             "ASC-UNPADDED", "disable_padded_drafter_batch", True, "remove it, or set cudagraph_mode to PIECEWISE"
         )
     for key in ("quantization", "attention_backend"):
         if resolved.value(key) is not None:
             yield at_key("ASC-IGNORED", key, resolved.value(key), f"vllm-ascend ignores {key}; remove it")
-
-
-def _graphs(resolved: Resolved) -> str:
-    """The mode of graphs: the requested one, else the plug-in's default."""
-    mode = resolved.case.part("compilation_config", "cudagraph_mode")
-    if resolved.case.switched("enforce_eager"):
-        return "NONE"
-    return mode.upper() if isinstance(mode, str) else _DEFAULT_GRAPHS
 
 
 def _options(resolved: Resolved) -> Iterator[Finding]:

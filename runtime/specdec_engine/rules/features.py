@@ -66,16 +66,6 @@ def _with_speculation(resolved: Resolved) -> Iterator[Finding]:
             "pooling",
             "a pooling model generates no tokens, so there is nothing to guess; remove speculation",
         )
-    sizes = resolved.case.part("compilation_config", "cudagraph_capture_sizes")
-    sizes = sizes if isinstance(sizes, list) else args.get("cudagraph_capture_sizes")
-    if isinstance(sizes, list) and resolved.k is not None:
-        odd = [each for each in sizes if isinstance(each, int) and each % (resolved.k + 1)]
-        if odd:
-            step = resolved.k + 1
-            message = (
-                f"{odd[0]} is not a multiple of {step} (K + 1), so no batch of drafts fits that graph; use multiples"
-            )
-            yield at_flag("GRAPH-SIZES", "cudagraph_capture_sizes", sizes, message)
 
 
 def _text_only(resolved: Resolved) -> bool:

@@ -52,6 +52,23 @@ def test_a_deployable_configuration_becomes_a_spec(version: str) -> None:
             {"accelerator": "nvidia"},
         ),
         (
+            [
+                *("--accelerator", "ascend", "--model-uri", "pvc://m/t", "--", "--max-num-seqs", "10"),
+                '--speculative-config={"method":"mtp","num_speculative_tokens":2}',
+                '--compilation-config={"cudagraph_mode":"FULL_DECODE_ONLY"}',
+                '--additional-config={"enable_cpu_binding":true,"rejection_sampler_config":{"enable_block_verify":true}}',
+            ],
+            {"method": "mtp", "tokens": 2, "ascend": {"blockVerify": True}},
+            {
+                "accelerator": "ascend",
+                "maxNumSeqs": 10,
+                "args": [
+                    '--additional-config={"enable_cpu_binding":true}',
+                    '--compilation-config={"cudagraph_mode":"FULL_DECODE_ONLY"}',
+                ],
+            },
+        ),
+        (
             ["--accelerator", "cpu", "--version", "0.25.1", "--model-uri", "pvc://m/t", "--", "--max-num-seqs", "8"],
             None,
             {"accelerator": "cpu", "version": "0.25.1", "maxNumSeqs": 8},

@@ -199,7 +199,7 @@ SIDES: list[tuple[str, Case, Case]] = [
     (
         "GRAPH-SIZES",
         case(NGRAM, compilation_config={"cudagraph_capture_sizes": [1, 4]}),
-        case(NGRAM, compilation_config={"cudagraph_capture_sizes": [4, 8]}),
+        case(NGRAM, compilation_config={"cudagraph_capture_sizes": [1, 4], "cudagraph_mode": "PIECEWISE"}),
     ),
     ("MODEL-TYPE", case(MODEL, draft="d-unknown-type"), case(MODEL, draft="d-llama")),
     ("ARCH-UNKNOWN", case(target={**LLAMA, "architectures": ["Nope"]}), case(target={**LLAMA, "auto_map": {}})),

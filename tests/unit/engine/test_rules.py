@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.engine import rule_sides, rule_sides_newer, rule_sides_sampling
+from tests.unit.engine import rule_sides, rule_sides_graphs, rule_sides_newer, rule_sides_sampling
 from tests.unit.engine.cases import broken, case, spec
 from tests.unit.engine.rule_sides_newer import EAGLE3, newest, npu
 
 from specdec_engine.case import Case
 
-SIDES = [*rule_sides.SIDES, *rule_sides_newer.SIDES, *rule_sides_sampling.SIDES]
+SIDES = [*rule_sides.SIDES, *rule_sides_newer.SIDES, *rule_sides_sampling.SIDES, *rule_sides_graphs.SIDES]
 """Each rule on both sides, except those that alone explain a recorded refusal: test_verdicts.py has these."""
 
 

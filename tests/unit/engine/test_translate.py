@@ -146,11 +146,57 @@ def test_a_pretended_acceptance_needs_a_word_of_its_own() -> None:
 
 
 def test_a_flag_that_a_field_renders_is_refused_among_the_args() -> None:
-    """additional_config and kv_transfer_config are the user's until a field needs them."""
-    engine = {"accelerator": "ascend", "args": ["--additional-config={}"]}
-    asked({"method": "ngram", "tokens": 3}, **engine)
-    with pytest.raises(Invalid, match=r"spec\.engine\.args: '--additional-config'"):
-        asked({"method": "ngram", "tokens": 3, "ascend": {"blockVerify": True}}, **engine)
+    """A flag with an object is merged instead, unless its value is not an object or comes from a variable."""
+    lora = {"adapters": [{"name": "a"}]}
+    with pytest.raises(Invalid, match=r"spec\.engine\.args: '--enable-lora': the operator renders this flag"):
+        translate({"model": lora, "engine": {"args": ["--enable-lora"]}}, draft_path="/d")
+    for value in ("[1]", '{"a": "$(A)"}'):
+        with pytest.raises(Invalid, match=r"spec\.engine\.args: '--additional-config': the operator renders this flag"):
+            verified(f"--additional-config={value}")
+
+
+def verified(*args: str) -> EngineRequest:
+    """Block verification on NPUs beside flags of the user's."""
+    return asked({"method": "ngram", "tokens": 3, "ascend": {"blockVerify": True}}, accelerator="ascend", args=[*args])
+
+
+SAMPLER = {"rejection_sampler_config": {"enable_block_verify": True}}
+
+
+@pytest.mark.parametrize(
+    ("args", "keys"),
+    [
+        (
+            ['--additional-config={"torchair_graph_config":{"enabled":false}}'],
+            {"torchair_graph_config": {"enabled": False}},
+        ),
+        (["--additional_config", '{"enable_cpu_binding": true}'], {"enable_cpu_binding": True}),
+        (["--additional-config.enable_cpu_binding=true"], {"enable_cpu_binding": True}),
+        (["--additional-config={}"], {}),
+    ],
+)
+def test_keys_of_the_user_are_merged_with_those_of_a_field(args: list[str], keys: dict[str, Any]) -> None:
+    """Into one flag, because the engine takes the last of two; the user's other flags stay as they are."""
+    made = verified("--seed=1", *args, "--no-enable-prefix-caching")
+    assert made.flags["additional_config"] == made.case.args["additional_config"] == keys | SAMPLER
+    assert made.extra == ("--seed=1", "--no-enable-prefix-caching")
+
+
+def test_keys_inside_the_same_object_are_merged_and_the_same_key_twice_is_refused_by_name() -> None:
+    made = verified('--additional-config={"rejection_sampler_config":{"posterior_alpha":0.2}}')
+    inside = {"enable_block_verify": True, "posterior_alpha": 0.2}
+    assert made.flags["additional_config"] == {"rejection_sampler_config": inside}
+    for value in ('{"enable_block_verify":true}', '{"enable_block_verify":false}'):
+        with pytest.raises(Invalid, match=r"'--additional-config\.rejection_sampler_config\.enable_block_verify'"):
+            verified(f'--additional-config={{"rejection_sampler_config":{value}}}')
+
+
+def test_a_connector_of_hidden_states_takes_further_keys() -> None:
+    states = {"method": "extract_hidden_states", "tokens": 1, "hiddenStates": {"layers": [1], "path": "/out"}}
+    made = asked(states, args=['--kv-transfer-config={"kv_buffer_size":1}'])
+    assert made.flags["kv_transfer_config"]["kv_buffer_size"] == 1
+    with pytest.raises(Invalid, match=r"'--kv-transfer-config\.kv_role'"):
+        asked(states, args=['--kv-transfer-config={"kv_role":"kv_both"}'])
 
 
 @pytest.mark.parametrize(
