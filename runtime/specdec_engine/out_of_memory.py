@@ -13,6 +13,8 @@ _WORDS: Final = re.compile(
     r"|CUBLAS_STATUS_ALLOC_FAILED"
     r"|std::bad_alloc"
     r"|\bMemoryError\b"
+    r"|\bEL0004\b|\bEI0007\b|Memory resources are exhausted"  # CANN, for its runtime and its collective library
+    r"|\b(?:error ?code|retCode|ret)(?: is|[=:]) ?(?:207001|207018)\b"  # ACL: allocation failed, no memory left"
     r"|can't allocate memory"  # PyTorch on CPUs
     r"|Cannot allocate memory"  # errno ENOMEM
     r"|is less than desired [GC]PU memory utilization"  # vLLM before it loads: other processes have the rest

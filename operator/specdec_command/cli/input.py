@@ -4,14 +4,14 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 import yaml
 from rich.console import Console, RenderableType
 
 from specdec_command.validation.check import DocumentProblem, check_document, is_service
-from specdec_command.validation.documents import Unreadable, documents
+from specdec_command.validation.documents import Document, Unreadable, documents
 from specdec_command.validation.report import FileReport, text
 from specdec_engine.case import ModelFolderFacts
 from specdec_engine.rule import Severity
@@ -57,7 +57,7 @@ def stop(why: str, code: int = 2) -> typer.Exit:
     return typer.Exit(code)
 
 
-def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any], tuple[DocumentProblem, ...]]:
+def one_service(file: str, kserve: KServe | None = None) -> tuple[Document, tuple[DocumentProblem, ...]]:
     """The only service of a file (`-`: standard input) and the problems that do not refuse it, with this KServe.
 
     Exits with code 2 if there is none or more than one. Shows the reasons and exits with 1 if it is refused.
@@ -74,8 +74,7 @@ def one_service(file: str, kserve: KServe | None = None) -> tuple[dict[str, Any]
     if any(each.severity is Severity.REFUSED for each in problems):
         typer.echo(text([FileReport(file=file, problems=problems, services=1)]), err=True, nl=False)
         raise typer.Exit(1)
-    data: dict[str, Any] = services[0].data
-    return data, problems
+    return services[0], problems
 
 
 def model_of(place: str | None) -> ModelFolderFacts | None:

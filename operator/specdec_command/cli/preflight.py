@@ -84,7 +84,8 @@ def _place(vllm: str | None, accelerator: Accelerator | None) -> Surroundings:
 
 def _of_service(file: str, target: Path, draft: Path | None) -> tuple[flags.Flags, Surroundings]:
     """The flags that the operator would render for a service, with the local folders in the place of its artifacts."""
-    body, _ = one_service(file)
+    document, _ = one_service(file)
+    body = document.data
     try:
         made = rendering(body)
         arguments = flags.read(made.flags)

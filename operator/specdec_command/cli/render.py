@@ -1,5 +1,6 @@
 """`specdec render FILE`: the InferenceService that the operator would apply, its flags and memory plan, offline."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -8,12 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from specdec_command.cli.input import as_yaml, kserve_of, model_of, one_service, stop
-from specdec_command.validation.check import allows_synthetic, crd_schema
+from specdec_command.validation.check import DocumentProblem, allows_synthetic, crd_schema, problem_of
+from specdec_command.validation.documents import Document
 from specdec_command.validation.report import FileReport, text
 from specdec_command.validation.schema import filled
 from specdec_engine.case import ModelFolderFacts
 from specdec_engine.memory.explain import amount
 from specdec_engine.memory.plan import MemoryPlan
+from specdec_engine.rule import Finding
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.engine.instrument import Instrumented
 from specdec_operator.errors import Invalid
@@ -27,13 +30,17 @@ _ASKED: Final = Rollback(reason="Asked", message="rendered without speculation",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """The InferenceService, and what it runs: engine, flags, memory plan, and how its pods are instrumented."""
+    """The InferenceService, and what it runs: engine, flags, memory plan, and how its pods are instrumented.
+
+    warnings: what works and the user should know, with what is known of the models.
+    """
 
     manifest: dict[str, Any]
     engine: str
     flags: tuple[str, ...]
     memory: MemoryPlan
     instrument: Instrumented
+    warnings: tuple[Finding, ...]
 
 
 def rendering(
@@ -63,6 +70,7 @@ def rendering(
         flags=planned.args,
         memory=planned.memory,
         instrument=planned.instrument,
+        warnings=planned.warnings,
     )
 
 
@@ -82,12 +90,15 @@ def render(
 ) -> None:
     """Print the InferenceService as YAML; the runtime, the flags and the memory plan go to standard error."""
     version = kserve_of(kserve)
-    body, problems = one_service(file, version)
+    document, problems = one_service(file, version)
     try:
-        made = rendering(body, target=model_of(target), draft=model_of(draft), baseline=baseline, kserve=version)
+        made = rendering(
+            document.data, target=model_of(target), draft=model_of(draft), baseline=baseline, kserve=version
+        )
     except Invalid as error:
         raise stop(f"{file}: {error.message}", 1) from error
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    problems += tuple(each for each in _of_models(document, made.warnings) if each not in problems)
     if problems:
         notes.print(text([FileReport(file=file, problems=problems, services=1)]), end="")
     container = made.manifest["spec"]["predictor"]["model"]
@@ -102,6 +113,11 @@ def render(
     for part in _memory(made.memory):
         notes.print(part)
     typer.echo(as_yaml(made.manifest), nl=False)
+
+
+def _of_models(document: Document, warnings: Sequence[Finding]) -> Iterator[DocumentProblem]:
+    """What the rules find with the models' configs: more than in the file alone."""
+    yield from (problem_of(document, each) for each in warnings)
 
 
 def _memory(memory: MemoryPlan) -> list[Any]:

@@ -13,12 +13,12 @@ from specdec_engine.rule import Finding, Severity
 from specdec_operator import names
 from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.image import choose_engine
+from specdec_operator.engine.instrument import Instrument, Instrumented, instrumented
 from specdec_operator.engine.instrument import findings as of_instrument
-from specdec_operator.engine.instrument import instrumented
 from specdec_operator.engine.translate import path_of, translate
 from specdec_operator.errors import Invalid
 from specdec_operator.staging.kserve import KServe
-from specdec_operator.staging.layout import DRAFT_PATH, lay_out
+from specdec_operator.staging.layout import DRAFT_PATH, RUNTIME_PATH, lay_out
 
 SCHEMA: Final = f"{__file__.rpartition('/specdec_command/')[0]}/specdec_operator/api/schema.json"
 
@@ -77,36 +77,39 @@ def check_document(document: Document, kserve: KServe | None = None) -> tuple[Do
 def _of_rules(document: Document, spec: dict[str, Any], kserve: KServe | None) -> Iterator[DocumentProblem]:
     name = str((document.data.get("metadata") or {}).get("name", ""))
     try:
-        layout = lay_out(spec, name=name, kserve=kserve)
+        of_image, instrument = _of_image(spec, kserve or KServe())
+        beside = [RUNTIME_PATH] if instrument.how is Instrument.INJECT else []
+        layout = lay_out(spec, name=name, kserve=kserve, beside=beside)
         refuse_taken(spec, name=name, layout=layout)
-        findings = (
-            *layout.findings,
-            *_of_image(spec, kserve or KServe()),
-            *findings_of(spec, synthetic=allows_synthetic(document.data)),
-        )
+        draft_path, synthetic = layout.draft or DRAFT_PATH, allows_synthetic(document.data)
+        findings = (*layout.findings, *of_image, *findings_of(spec, draft_path=draft_path, synthetic=synthetic))
     except Invalid as error:
         yield _refused(document, error.field, error.value, error.rule, "SPEC-INVALID")
         return
-    for each in findings:
-        path = path_of(each.field)
-        yield DocumentProblem(
-            severity=each.rule.severity,
-            line=document.line_of(path),
-            path=path,
-            value=each.value,
-            message=each.message,
-            rule=each.rule.id,
-            since=each.rule.since,
-        )
+    yield from (problem_of(document, each) for each in findings)
 
 
-def _of_image(spec: dict[str, Any], kserve: KServe) -> Iterator[Finding]:
+def problem_of(document: Document, finding: Finding) -> DocumentProblem:
+    """A finding at its place in the document."""
+    path = path_of(finding.field)
+    return DocumentProblem(
+        severity=finding.rule.severity,
+        line=document.line_of(path),
+        path=path,
+        value=finding.value,
+        message=finding.message,
+        rule=finding.rule.id,
+        since=finding.rule.since,
+    )
+
+
+def _of_image(spec: dict[str, Any], kserve: KServe) -> tuple[tuple[Finding, ...], Instrumented]:
     """The findings on an image or a runtime that is not this project's, and on the version of the engine inside."""
     engine = spec.get("engine") or {}
     chosen = choose_engine(engine, runtime_image=kserve.image(engine.get("accelerator", "nvidia")))
-    yield from chosen.findings
     engine = engine | ({"image": chosen.image} if chosen.image else {})
-    yield from of_instrument(engine, instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image))
+    found = instrumented(engine, runtimes=kserve.names, operator_image=kserve.operator_image)
+    return (*chosen.findings, *of_instrument(engine, found)), found
 
 
 def allows_synthetic(body: dict[str, Any]) -> bool:
@@ -115,9 +118,9 @@ def allows_synthetic(body: dict[str, Any]) -> bool:
     return isinstance(annotations, dict) and annotations.get(names.SYNTHETIC_ANNOTATION) == "true"
 
 
-def findings_of(spec: dict[str, Any], *, synthetic: bool) -> tuple[Finding, ...]:
+def findings_of(spec: dict[str, Any], *, draft_path: str, synthetic: bool) -> tuple[Finding, ...]:
     """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be translated."""
-    request = translate(spec, draft_path=DRAFT_PATH, synthetic=synthetic)
+    request = translate(spec, draft_path=draft_path, synthetic=synthetic)
     if _plans_memory(spec):
         from specdec_operator.engine.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
 

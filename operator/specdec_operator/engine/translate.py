@@ -153,6 +153,7 @@ def translate(
         build=build,
         target=target,
         draft=draft,
+        target_name=str((spec.get("model") or {}).get("uri") or ""),
         speculation=config,
         args={**flags, **line.args, **flags},
         env=dict(_environment(engine)),

@@ -73,7 +73,7 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
         yield at_key("ASC-BLOCK-ALWAYS", key, resolved.k, _ALWAYS)
     release = resolved.case.build.ascend
     if release is not None and resolved.method:
-        first = table("methods")["methods"][resolved.method].get("ascend")
+        first = _first(resolved)
         if first is None or release < Version.parse(first):
             since = f"it was added in {first}" if first else "no release has one"
             message = f"vllm-ascend {release} has no drafter for {resolved.method}; {since}"
@@ -88,6 +88,14 @@ def _limits(resolved: Resolved) -> Iterator[Finding]:
     for key in ("quantization", "attention_backend"):
         if resolved.value(key) is not None:
             yield at_key("ASC-IGNORED", key, resolved.value(key), f"vllm-ascend ignores {key}; remove it")
+
+
+def _first(resolved: Resolved) -> str | None:
+    """The first release with a drafter for the method. 0.11.0 has one for mtp under the name of DeepSeek's alone."""
+    methods, word = table("methods")["methods"], resolved.value("method")
+    named = word if methods.get(word, {}).get("alias_of") == resolved.method else resolved.method
+    first: str | None = methods[named].get("ascend")
+    return first
 
 
 def _options(resolved: Resolved) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """Features of the server that meet speculation."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -76,10 +77,30 @@ def _text_only(resolved: Resolved) -> bool:
     return bool(seen) and registered and all(each is False for each in seen)
 
 
+_HYBRID: Final = re.compile(r"qwen3[._][5-9]|qwen3[._-]?next|nemotron[._-]?(?:h|3)(?![a-z0-9])", re.IGNORECASE)
+"""Series whose models have both recurrent layers and drafting heads."""
+
+
+def _is_hybrid_by_name(resolved: Resolved) -> str:
+    """The series in the target's name; empty if its config is known, or if the name shows none."""
+    found = _HYBRID.search(resolved.case.target_name) if resolved.target is None else None
+    return found[0] if found else ""
+
+
 def _recurrent(resolved: Resolved) -> Iterator[Finding]:
     """The prefix cache of Mamba-like targets."""
     args = resolved.case.args
-    if not resolved.target_is("recurrent") or not resolved.case.switched("enable_prefix_caching"):
+    if not resolved.case.switched("enable_prefix_caching"):
+        return
+    known, by_name = resolved.target_is("recurrent"), _is_hybrid_by_name(resolved)
+    if resolved.method == "mtp" and (known or by_name):
+        which = "the target" if known else f"{by_name}, by the target's name,"
+        message = (
+            f"{which} has recurrent layers, and with mtp their prefix cache gives wrong answers (vLLM issue 53912, "
+            "vllm-ascend issue 17338); remove --enable-prefix-caching, or compare the answers with the baseline's"
+        )
+        yield at_flag("MTP-PREFIX", "enable_prefix_caching", True, message)
+    if not known:
         return
     field, mode = "args.enable_prefix_caching", args.get("mamba_cache_mode")
     if args.get("enable_chunked_prefill") is False:

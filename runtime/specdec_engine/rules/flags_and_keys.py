@@ -128,6 +128,10 @@ def _roles(resolved: Resolved) -> Iterator[Finding]:
 
 
 _LAST_COMMA: Final = re.compile(r",\s*\]")
+_DEAD: Final = "disable_by_batch_size"
+_BY_LOAD: Final = (
+    "remove it; 0.24 and later draft fewer tokens under load with tokensByBatchSize, also none (tokens: 0)"
+)
 _INTERNAL_KEYS: Final = ("target_model_config", "target_parallel_config", "draft_parallel_config")
 
 
@@ -148,7 +152,7 @@ def _unknown(key: str, resolved: Resolved) -> str:
     if plain != key and plain in fields:
         return f"{unknown}; write {shown(plain)}"
     if until and not holds(resolved.version, "", until):
-        return f"{unknown} any more; it was last in {until}"
+        return f"{unknown} any more; it was last in {until}" + (f"; {_BY_LOAD}" if plain == _DEAD else "")
     return f"{unknown}; it was added in {since}" if since else f"{unknown}; remove it"
 
 
@@ -184,6 +188,8 @@ def _odd(resolved: Resolved) -> Iterator[Finding]:
         for key in sorted({key for key in plain if plain.count(key) > 1}):
             message = f"{key} is written twice, with dashes and with underscores"
             yield at_key("KEY-TWICE", key, config.get(key), message)
+    if (value := resolved.value(_DEAD)) is not None:
+        yield at_key("KEY-DEAD", _DEAD, value, f"{resolved.case.build} does not read {_DEAD}; {_BY_LOAD}")
     if (value := resolved.value("tensor_parallel_size")) is not None:
         yield at_key("KEY-TENSOR-PARALLEL", "tensor_parallel_size", value, "use draft_tensor_parallel_size")
     tree = resolved.value("speculative_token_tree")

@@ -10,6 +10,7 @@ from specdec_engine.resolve import Resolved, is_dotted
 from specdec_engine.rule import Finding, at_flag, at_key, broken, shown
 from specdec_engine.rules.model_runner import XPRESS
 from specdec_engine.speculative_config import takes
+from specdec_engine.version import Version
 
 _NEEDS_MODEL: Final = (*WITH_DRAFT, "mlp_speculator", "custom_class")
 _ABOUT_ALL: Final = frozenset(("method", "model", "tensor_parallel_size", "disable_by_batch_size"))
@@ -30,7 +31,7 @@ def _asked(resolved: Resolved) -> Iterator[Finding]:
     if word is None:
         message = f"set the method; the engine would choose {resolved.method or 'none'}"
         yield at_key("METHOD-OMITTED", "method", None, message)
-    elif word != resolved.word and resolved.word == "mtp":
+    elif word != resolved.word and resolved.word == "mtp" and not _needs_alias(resolved):
         yield at_key("METHOD-ALIAS", "method", word, f"{word} is the old name of mtp; write mtp")
     if word == "draft_model" and not resolved.at_least("0.15"):
         message = f"{resolved.case.build} does not support draft models; use 0.15 or later"
@@ -41,6 +42,11 @@ def _asked(resolved: Resolved) -> Iterator[Finding]:
     if resolved.word == "custom_class" and isinstance(given, str) and not is_dotted(given):
         message = f"{shown(given)} is not a Python class name; write it as package.module.Class"
         yield at_key("CUSTOM-CLASS-PATH", "model", given, message)
+
+
+def _needs_alias(resolved: Resolved) -> bool:
+    """Whether the engine knows multi-token prediction by an old name only."""
+    return resolved.case.build.ascend == Version(0, 11)
 
 
 def _modelled(resolved: Resolved) -> Iterator[Finding]:

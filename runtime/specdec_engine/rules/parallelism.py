@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from specdec_engine.case import Case
-from specdec_engine.methods import WITHOUT_DRAFT
+from specdec_engine.methods import HEADS, WITHOUT_DRAFT
 from specdec_engine.model_config import ModelConfig
 from specdec_engine.model_runner import Runner, runner
 from specdec_engine.pod_devices import MOST, SIZES, USUAL, devices_wanted, over_several_pods
@@ -123,6 +123,9 @@ def _draft(resolved: Resolved) -> Iterator[Finding]:
     elif size not in (None, split) and resolved.method == "draft_model" and not _newer(resolved):
         message = f"a draft model needs the target's {split}; remove the key"
         yield at_key("DRAFT-TP-EQUAL", "draft_tensor_parallel_size", size, message)
+    elif size not in (None, split) and resolved.method in (*HEADS, "mtp"):
+        message = f"{resolved.method} is split over the target's {split} devices whatever this is; remove it"
+        yield at_key("DRAFT-TP-UNUSED", "draft_tensor_parallel_size", size, message)
     if resolved.draft is not None:
         yield from _split("draft", resolved.draft, size or split)
         yield from _decode_context("ASC-DCP", resolved.draft, size or split, resolved)
@@ -145,11 +148,20 @@ def _pipeline(resolved: Resolved) -> Iterator[Finding]:
         return
     if resolved.method == "extract_hidden_states":
         yield at_flag("PP-HIDDEN", "pipeline_parallel_size", depth, "use tensor parallelism")
-    elif resolved.draft is not None and not resolved.at_least("0.30") and not _piped_on_npus(resolved):
-        yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
+    elif not resolved.at_least("0.30") and not _piped_on_npus(resolved):
+        yield from _piped_draft(depth, resolved)
+    known = ": mtp is reported broken (vLLM issue 49355)" if resolved.method == "mtp" else " in vLLM"
     message = (
-        f"speculation over {depth} pipeline stages has known bugs: mtp is reported broken (vLLM issue 49355); use "
-        "tensorParallelSize alone, or measure it against the service without speculation (`specdec measure`) before "
-        "you serve"
+        f"speculation over {depth} pipeline stages has known bugs{known}; use tensorParallelSize alone, or measure it "
+        "against the service without speculation (`specdec measure`) before you serve"
     )
     yield at_flag("PP-RISK", "pipeline_parallel_size", depth, message)
+
+
+def _piped_draft(depth: int, resolved: Resolved) -> Iterator[Finding]:
+    """By the draft's architecture, else by the method: up to 0.29 no head that is a checkpoint of its own can."""
+    if resolved.draft is not None:
+        yield from _piped("PP-DRAFT", resolved.draft.architectures, resolved)
+    elif resolved.method in HEADS:
+        message = f"heads of {resolved.method} do not run with pipeline parallelism; use tensor parallelism"
+        yield at_flag("PP-DRAFT", "pipeline_parallel_size", depth, message)

@@ -99,17 +99,30 @@ def schedule(resolved: Resolved) -> Iterator[Finding]:
         yield from _shape(rows, resolved)
     if resolved.method == "suffix":
         yield broken("SCHEDULE-SUFFIX", _FIELD, rows, "suffix chooses its own length; remove the schedule")
+    if resolved.method == "medusa":
+        message = "medusa drafts all tokens at once, and its drafter ends with an error; remove the schedule"
+        yield broken("SCHEDULE-MEDUSA", _FIELD, rows, message)
     context = resolved.case.size("decode_context_parallel_size") > 1
     if resolved.method in ("suffix", "dspark") or context:
         yield broken("ASC-SCHEDULE", _FIELD, rows, "remove the schedule")
     if runner(resolved) is Runner.V2:
-        message = (
-            f"every step still drafts all {resolved.k} tokens and verifies fewer (vLLM issue 51510); use 0.32 or later"
-        )
-        yield broken("SCHEDULE-UNREAD", _FIELD, rows, message)
+        yield from _unread(rows, resolved)
     elif runner(resolved) is Runner.V1:
         message = "with a schedule this runner captures only piecewise graphs; compare the speed without the schedule"
         yield broken("SCHEDULE-GRAPHS", _FIELD, rows, message)
+
+
+_WHOLE: Final = frozenset(("draft_model", "dflash", "dspark"))
+"""Methods whose drafters on the newer runner take no number of tokens since 0.32, when those of others did."""
+
+
+def _unread(rows: object, resolved: Resolved) -> Iterator[Finding]:
+    """What the newer runner drafts whatever the schedule is."""
+    if resolved.at_least("0.32") and resolved.method not in _WHOLE:
+        return
+    later = "remove the schedule" if resolved.method in _WHOLE else "use 0.32 or later"
+    message = f"every step still drafts all {resolved.k} tokens and verifies fewer (vLLM issue 51510); {later}"
+    yield broken("SCHEDULE-UNREAD", _FIELD, rows, message)
 
 
 def _shape(rows: list[tuple[int, int, int]], resolved: Resolved) -> Iterator[Finding]:

@@ -114,3 +114,13 @@ def test_rules_have_stable_and_different_ids_a_sentence_and_a_source() -> None:
         assert rule.id == rule.id.upper()
         assert rule.says.endswith(".")
         assert rule.source
+
+
+def test_warnings_about_known_models_are_shown(file: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Once, with those that need no model."""
+    (tmp_path / "config.json").write_text(json.dumps(KINDS["ds3-n1"]))
+    asked = written(file, engine={"accelerator": "nvidia"}, speculation={"method": "mtp", "tokens": 5})
+    code, _, err = run("render", "--target", str(tmp_path), asked)
+    assert code == 0
+    assert err.count("rule K-REPEATS") == 1
+    assert "K-REPEATS" not in run("render", asked)[2]

@@ -1,5 +1,6 @@
 """What 0.33 and vllm-ascend 0.23 brought, and what starts and disappoints; each rule on both sides."""
 
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.engine.cases import KINDS, NPU, case, spec
@@ -45,7 +46,60 @@ def parsed(k: int, env: dict[str, str] | None = None) -> Case:
     return newest(spec("mtp", k), target="mimo", draft=PARSE, env=env)
 
 
+ROWS = [[1, 8, 3], [9, 99, 1]]
+ONE_BY_ONE = {"num_speculative_tokens_per_batch_size": ROWS}
+
 SIDES: list[tuple[str, Case, Case]] = [
+    (
+        "KEY-DEAD",
+        case(spec("ngram", disable_by_batch_size=32), version="0.16.0"),
+        case(spec("ngram"), version="0.16.0"),
+    ),
+    (
+        "SCHEDULE-MEDUSA",
+        case(spec("medusa", **ONE_BY_ONE), draft="d-medusa"),
+        case(spec("medusa"), draft="d-medusa"),
+    ),
+    (
+        "SCHEDULE-UNREAD",
+        newest(spec("draft_model", **ONE_BY_ONE), draft="d-llama"),
+        newest({**EAGLE3, **ONE_BY_ONE}, draft="d-eagle3"),
+    ),
+    (
+        "SCHEDULE-UNREAD",
+        case(spec("draft_model", **ONE_BY_ONE), draft="d-llama"),
+        case(spec("draft_model", **ONE_BY_ONE), draft="d-llama", env=OLDER),
+    ),
+    (
+        "DRAFT-TP-UNUSED",
+        newest({**EAGLE3, "draft_tensor_parallel_size": 1}, draft="d-eagle3", tensor_parallel_size=2),
+        npu({**EAGLE3, "draft_tensor_parallel_size": 1}, draft="d-eagle3", tensor_parallel_size=2),
+    ),
+    (
+        "DRAFT-TP-UNUSED",
+        newest({**EAGLE3, "draft_tensor_parallel_size": 1}, draft="d-eagle3", tensor_parallel_size=2),
+        newest({**EAGLE3, "draft_tensor_parallel_size": 2}, draft="d-eagle3", tensor_parallel_size=2),
+    ),
+    (
+        "MTP-PREFIX",
+        newest(spec("mtp"), target="qwen3.5-text", enable_prefix_caching=True),
+        newest(spec("mtp"), target="qwen3.5-text"),
+    ),
+    (
+        "MTP-PREFIX",
+        replace(newest(spec("mtp"), target=None, enable_prefix_caching=True), target_name="hf://Qwen/Qwen3.6-27B-FP8"),
+        replace(newest(spec("mtp"), target=None, enable_prefix_caching=True), target_name="hf://Qwen/Qwen3-8B"),
+    ),
+    (
+        "PP-DRAFT",
+        case({**EAGLE3, "model": "/d"}, pipeline_parallel_size=2, version="0.29.0"),
+        case({**EAGLE3, "model": "/d"}, pipeline_parallel_size=2, version="0.30.0"),
+    ),
+    (
+        "ASC-METHOD",
+        case(spec("mtp", 1), target="mimo", version="0.11.0", ascend="0.11.0", flavor=NPU),
+        case(spec("deepseek_mtp", 1), target="mimo", version="0.11.0", ascend="0.11.0", flavor=NPU),
+    ),
     ("LMHEAD-METHOD", newest(spec("ngram", draft_lm_head_quantization="fp8")), head(draft_lm_head_quantization="fp8")),
     (
         "XPRESS-RANGE",

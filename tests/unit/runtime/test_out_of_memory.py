@@ -20,6 +20,10 @@ from specdec_engine.out_of_memory import ran_out
         "utilization (0.92, 21.6 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.",
         "ValueError: Available memory on node 0 (14.18/15.59 GiB) on kv cache allocation is less than requested memory "
         "for kv (64.0 GiB). Decrease --kv-cache-memory-bytes, VLLM_CPU_KVCACHE_SPACE, or reduce CPU memory.",
+        "EL0004: [PID: 7] 2026-08-01-10:00:00.000.000 Failed to allocate memory.",
+        "EI0007: Failed to allocate resource[Stream] with info [streamNum:1]. Reason: Memory resources are exhausted.",
+        "RuntimeError: ACL stream synchronize failed, error code is 207018",
+        "[Error]: rtMalloc failed, ret=207001",
         "MemoryError",
         "terminate called after throwing an instance of 'std::bad_alloc'",
         "ncclUnhandledCudaError: Call to CUDA function failed. Last error: Cuda failure 'out of memory'",
