@@ -32,7 +32,7 @@ class Case:
     """What an engine is asked to start with.
 
     target, draft: None where nothing is known of the model; rules about models are then silent.
-    target_name: what the target is called, such as its URI; read only where its config is not known.
+    target_name, draft_name: what the models are called, such as their URIs; read only where a config is not known.
     speculation: the object of --speculative-config; None: no speculation. Its keys are the engine's (snake case).
     args: the engine's flags by their Python names, `max_num_seqs` for --max-num-seqs; absent ones have defaults.
     env: environment variables that change what the engine accepts.
@@ -47,6 +47,7 @@ class Case:
     target: ModelFolderFacts | None = None
     draft: ModelFolderFacts | None = None
     target_name: str = ""
+    draft_name: str = ""
     speculation: Json | None = None
     args: Json = field(default_factory=lambda: _NOTHING)
     env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)

@@ -35,9 +35,15 @@ class Draft(Part):
 
 
 class Ngram(Part):
-    """The number of last tokens that the method searches for in the text so far."""
+    """The number of last tokens that the method searches for in the text so far. Absent: 5, as the engine has it."""
 
-    model_config = rules(rule("self.lookupMin <= self.lookupMax", "lookupMin must be <= lookupMax", ".lookupMin"))
+    model_config = rules(
+        rule(
+            "self.lookupMin <= self.lookupMax",
+            "lookupMin must be <= lookupMax; a number that is not set is 2 for lookupMin, 5 for lookupMax",
+            ".lookupMin",
+        )
+    )
 
     lookup_min: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(2, description="Shortest match, in tokens.")
     lookup_max: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(5, description="Longest match, in tokens.")

@@ -1,5 +1,6 @@
 """Drafts that the engine's configuration accepts and that cannot draft for this target."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -37,6 +38,7 @@ def heads(resolved: Resolved) -> Iterator[Finding]:
         return
     if resolved.target is not None and resolved.method in _READS_LAYERS:
         yield from _hands_out(resolved.target, resolved)
+    yield from _named(resolved)
     yield from _padding(resolved)
     loader = resolved.value("draft_load_config") or {}
     if isinstance(loader.get("load_format"), str) and loader["load_format"] not in _FORMATS:
@@ -63,6 +65,27 @@ def _hands_out(target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     if seen and all(each is False for each in gives):
         message = f"{', '.join(seen)} does not provide hidden states; use another method"
         yield broken("HIDDEN-INTERFACE", "target.architectures", seen, message)
+
+
+_NAMES: Final = (
+    ("dflash", re.compile(r"dflash")),
+    ("dspark", re.compile(r"dspark")),
+    ("eagle3", re.compile(r"p-?eagle|eagle[-_]?3(?![0-9b.])")),
+    ("medusa", re.compile(r"medusa")),
+    ("eagle", re.compile(r"eagle(?![-_]?3)")),
+)
+"""Words in the names of heads that show their method; the first that is found decides."""
+_TAKES_HEADS: Final = frozenset(("eagle", "eagle3", "medusa", "dflash", "dspark", "draft_model"))
+
+
+def _named(resolved: Resolved) -> Iterator[Finding]:
+    """A draft of which nothing is known but a name that shows another method."""
+    name = resolved.case.draft_name.partition("://")[2] or resolved.case.draft_name
+    name = name.rstrip("/").rpartition("/")[2].partition(":")[0].lower()
+    shown = next((method for method, word in _NAMES if word.search(name)), resolved.word)
+    if resolved.draft is None and resolved.word in _TAKES_HEADS and shown != resolved.word:
+        message = f"by its name, {name} is a draft for {shown}, not {resolved.word}; check the method"
+        yield at_key("HEAD-NAME", "model", resolved.case.draft_name, message)
 
 
 def _padding(resolved: Resolved) -> Iterator[Finding]:

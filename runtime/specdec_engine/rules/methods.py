@@ -148,6 +148,9 @@ def _suffix(resolved: Resolved) -> Iterator[Finding]:
     if packages is not None and "arctic_inference" not in packages:
         message = "use an image with arctic-inference==0.1.1, or ngram"
         yield at_key("SUFFIX-PACKAGE", "method", "suffix", message)
+    elif packages is None:
+        message = "check that the image has arctic-inference==0.1.1, which vLLM's own images lack, or use ngram"
+        yield at_key("SUFFIX-PACKAGE-UNKNOWN", "method", "suffix", message)
     depth = resolved.value("suffix_decoding_max_tree_depth", SUFFIX_TREE_DEPTH)
     if depth < 1:
         yield at_key("SUFFIX-DEPTH", "suffix_decoding_max_tree_depth", depth, f"{depth} is below 1")

@@ -23,6 +23,8 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         yield from _backend(resolved)
     if resolved.target is not None and resolved.draft is not None and not resolved.own:
         yield from _precision(resolved.target, resolved.draft)
+    else:
+        yield from _asked_precision(resolved)
 
 
 def _gates(resolved: Resolved) -> Iterator[Finding]:
@@ -77,6 +79,14 @@ def _precision(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
     if "fp8" in _scheme(target) and _bits(draft) == 4:
         message = f"the draft has 4 bits per weight ({draft.quantization}), and the target is {_scheme(target)}"
         yield broken("DRAFT-PRECISION", "draft.quantization_config", draft.quantization, f"{message}; use FP8 or BF16")
+
+
+def _asked_precision(resolved: Resolved) -> Iterator[Finding]:
+    """The same by flag and key, where the configs are not known."""
+    flag, key = resolved.case.args.get("quantization"), resolved.value("quantization")
+    if isinstance(flag, str) and "fp8" in flag.lower() and isinstance(key, str) and key.lower() in _FOUR_BITS:
+        message = f"the draft has 4 bits per weight ({key}), and the target is {flag}; use FP8 or BF16"
+        yield at_key("DRAFT-PRECISION", "quantization", key, message)
 
 
 def _section(model: ModelConfig) -> Mapping[str, Any]:

@@ -68,6 +68,7 @@ OF_CONTAINER = {
     "volumeMounts",
     "startupProbe",
     "readinessProbe",
+    "livenessProbe",
     "lifecycle",
     "terminationMessagePolicy",
     "image",

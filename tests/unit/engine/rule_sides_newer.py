@@ -49,7 +49,30 @@ def parsed(k: int, env: dict[str, str] | None = None) -> Case:
 ROWS = [[1, 8, 3], [9, 99, 1]]
 ONE_BY_ONE = {"num_speculative_tokens_per_batch_size": ROWS}
 
+
+def called(draft: str, method: str = "eagle") -> Case:
+    """A head of which only the name is known."""
+    return replace(newest(spec(method, model="/d"), target=None), draft_name=draft)
+
+
 SIDES: list[tuple[str, Case, Case]] = [
+    (
+        "HEAD-NAME",
+        called("hf://yuhuili/EAGLE3-LLaMA3.1-Instruct-8B:main"),
+        called("hf://yuhuili/EAGLE-LLaMA3.1-Instruct-8B:main"),
+    ),
+    ("HEAD-NAME", called("pvc://m/heads/qwen3-dflash", "eagle3"), called("pvc://eagle-team/heads/qwen3", "eagle3")),
+    ("HEAD-NAME", called("hf://amd/p-eagle-llama", "draft_model"), called("hf://amd/P-EAGLE-Llama", "eagle3")),
+    (
+        "DRAFT-PRECISION",
+        newest(spec("draft_model", model="/d", quantization="awq"), target=None, quantization="fp8"),
+        newest(spec("draft_model", model="/d", quantization="fp8"), target=None, quantization="fp8"),
+    ),
+    (
+        "SUFFIX-PACKAGE-UNKNOWN",
+        replace(newest(spec("suffix", None)), packages=None),
+        newest(spec("suffix", None)),
+    ),
     (
         "KEY-DEAD",
         case(spec("ngram", disable_by_batch_size=32), version="0.16.0"),

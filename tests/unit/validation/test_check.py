@@ -68,6 +68,13 @@ def test_another_version_of_the_api_is_refused() -> None:
     assert (remark.path, remark.message) == ("apiVersion", "must be serving.specdec.io/v1alpha1")
 
 
+def test_a_method_that_the_engine_would_replace_is_refused_as_the_operator_does() -> None:
+    """By the folder inside an artifact, which the engine sees in the draft's path."""
+    draft = {"uri": "hf://org/heads:main", "path": "eagle3-head"}
+    spec = {"model": {"uri": "pvc://m/t"}, "speculation": {"method": "draft_model", "tokens": 3, "draft": draft}}
+    assert "METHOD-REPLACED" in {each.rule for each in judged(service(spec)) if each.severity is Severity.REFUSED}
+
+
 def test_what_cannot_be_mounted_is_refused_as_the_operator_does() -> None:
     """Invalid is one word for both."""
     spec = {"model": {"uri": "pvc://Models"}}
