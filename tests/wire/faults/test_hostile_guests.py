@@ -53,10 +53,11 @@ def guarding(name: str, field: str = "deploymentRef") -> Object:
 
 
 async def status_of(api: Api, namespace: str, name: str) -> Object:
-    """Its status, once there is one."""
+    """Its status, once that has a reason."""
 
-    async def told() -> Object:
-        return dict(((await api.get(SIS, namespace, name)) or {}).get("status") or {})
+    async def told() -> Object | None:
+        status: Object = ((await api.get(SIS, namespace, name)) or {}).get("status") or {}
+        return status if status.get("reason") else None
 
     return dict(await until(f"a status of {name}", told))
 
@@ -223,20 +224,13 @@ async def test_a_namespace_has_fifty_guests_by_default(world: World, operator: O
         await world.api.create(DEPLOYMENT, world.namespace, deployment(name, "vllm", "serve", "m"))
         await world.api.create(SIS, world.namespace, guarding(name))
 
-    async def refused() -> list[str]:
+    async def refused(wanted: list[str]) -> bool:
         services = await world.api.items(SIS, world.namespace)
-        told = {each["metadata"]["name"]: each.get("status") or {} for each in services}
-        stalled = [name for name in names if (told.get(name) or {}).get("reason") == "TooManyGuests"]
-        return stalled if all((told.get(name) or {"phase": ""}).get("phase") for name in names) else []
+        told = {each["metadata"]["name"]: (each.get("status") or {}).get("reason") for each in services}
+        return all(told.values()) and [each for each in names if told.get(each) == "TooManyGuests"] == wanted
 
-    first = await until("two refused guests", refused)
-    assert first == names[50:]
+    await until("two refused guests", lambda: refused(names[50:]))
     status = (await world.api.get(SIS, world.namespace, names[50]) or {})["status"]
     assert conditions(status)["Stalled"]["reason"] == "TooManyGuests"
     await world.api.delete(SIS, world.namespace, names[0])
-
-    async def one_less() -> bool:
-        return await refused() == names[51:]
-
-    names = names[1:]
-    await until("one refused guest", one_less)
+    await until("one refused guest", lambda: refused(names[51:]))
