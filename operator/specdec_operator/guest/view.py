@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
-from specdec_operator.guest.enforcement import Enforcement
 from specdec_operator.guest.flags import GuestEngine, engine_of
+from specdec_operator.guest.own_flags import OwnFlags
 from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
 
 Body: TypeAlias = Mapping[str, Any]
@@ -58,8 +58,8 @@ class Guest:
 
     base: a digest of what its pods run apart from speculation.
 
-    enforcement: what the guard may do about it if the service asks for that. written: the engine by the flags that the
-    guard has taken out; None: nothing is out. trouble: why nothing is known of it; None: it is known.
+    flags: of an InferenceService. written: the engine by the flags that the guard has taken out; None: nothing is out.
+    trouble: why nothing is known of it; None: it is known.
     """
 
     ref: GuestRef
@@ -69,7 +69,7 @@ class Guest:
     base: str = ""
     deployment: DeploymentView | None = None
     pods: tuple[PodView, ...] = ()
-    enforcement: Enforcement = field(default_factory=Enforcement)
+    flags: OwnFlags = field(default_factory=OwnFlags)
     written: GuestEngine | None = None
     trouble: Invalid | None = None
 

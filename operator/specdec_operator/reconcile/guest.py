@@ -20,7 +20,7 @@ from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
-from specdec_operator.guest.enforcement import Enforcement
+from specdec_operator.guest.enforcement import Enforcement, enforcement
 from specdec_operator.guest.flags import GuestEngine
 from specdec_operator.guest.view import BASELINE, Guest
 from specdec_operator.observe.artifacts import ArtifactsStatus
@@ -98,7 +98,7 @@ def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
     if guest.ref.kind is not GuestKind.INFERENCE_SERVICE:
         return Enforcement()
     asked = (sis.written.get("guard") or {}).get("mode") == GuardMode.ENFORCE
-    return guest.enforcement if asked else guest.enforcement.unasked()
+    return enforcement(guest.flags, uid=sis.owner.uid, asked=asked)
 
 
 def _counted(sis: Sis, guest: Guest, memory: ServiceMemory) -> Speculation | None:

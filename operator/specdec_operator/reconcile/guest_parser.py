@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from specdec_operator.guest.enforcement import Enforcement, enforcement
 from specdec_operator.guest.flags import GuestEngine
+from specdec_operator.guest.own_flags import OwnFlags, own_flags
 from specdec_operator.guest.patch import TakenOut
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, NotRead, command_bytes, predictor_containers
 from specdec_operator.guest.view import ParsedEngine, parsed_engine
@@ -49,13 +49,12 @@ class GuestParser:
         found: ParsedEngine | None = await self._once(namespace, what, key, size, work)
         return found
 
-    async def enforcement(self, namespace: str, what: str, live: Body, uid: str) -> Enforcement:
-        """What a service that asks for it may do about an InferenceService. uid: of the service. Raises NotRead."""
+    async def flags(self, namespace: str, what: str, live: Body) -> OwnFlags:
+        """Those of an InferenceService. Raises NotRead."""
         meta, size = live["metadata"], _size(what, [*predictor_containers(live)])
         size = 2 * size + len((meta.get("annotations") or {}).get(TAKEN_OUT_ANNOTATION, ""))
-        key = ("enforcement", str(meta.get("uid")), str(meta.get("resourceVersion")), uid)
-        work = partial(enforcement, live, uid=uid, asked=True)
-        found: Enforcement = await self._once(namespace, what, key, size, work)
+        key = ("flags", str(meta.get("uid")), str(meta.get("resourceVersion")))
+        found: OwnFlags = await self._once(namespace, what, key, size, partial(own_flags, live))
         return found
 
     async def taken(self, namespace: str, what: str, taken: TakenOut) -> GuestEngine | None:

@@ -95,13 +95,13 @@ class GuestReader:
         if ref.kind is GuestKind.DEPLOYMENT:
             where = GuestPods(selector=_selector(live), deployment=ref.name)
             return await self._viewed(ref, namespace, where, live, live)
-        allowed = await self._parser.enforcement(namespace, str(ref), live, uid)
-        written = await self._parser.taken(namespace, str(ref), allowed.taken) if allowed.taken is not None else None
+        flags = await self._parser.flags(namespace, str(ref), live)
+        written = await self._parser.taken(namespace, str(ref), flags.taken) if flags.taken is not None else None
         deployment = await self._deployment(namespace, predictor_name(ref.name))
         made = predictor_name(ref.name) if deployment else ""
         where = GuestPods(selector=f"{names.KSERVE_NAME_LABEL}={ref.name}", deployment=made)
         guest = await self._viewed(ref, namespace, where, live, deployment)
-        return replace(guest, enforcement=allowed, written=written)
+        return replace(guest, flags=flags, written=written)
 
     async def _viewed(
         self, ref: GuestRef, namespace: str, where: GuestPods, live: Body, deployment: Body | None

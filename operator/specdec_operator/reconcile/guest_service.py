@@ -96,7 +96,7 @@ def _changes(decision: Decision) -> tuple[Patch, Event]:
         return take_out(guest.live, place, record), told
     if guest is not None and taken is not None and not decision.state.serves_baseline and is_allowed(guest.live):
         told = Event(warning=False, reason="BroughtBack", message=f"restored in {guest.ref}: {' '.join(taken.words)}")
-        return bring_back(guest.live, taken) or nothing, told
+        return guest.flags.back or nothing, told
     return nothing, Event(warning=False, reason="", message="")
 
 

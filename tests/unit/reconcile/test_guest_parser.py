@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from specdec_operator.guest.own_flags import OwnFlags, own_flags
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, NotRead
 from specdec_operator.guest.view import parsed_engine
 from specdec_operator.reconcile import guest_parser
@@ -83,3 +84,22 @@ async def test_few_results_are_kept_and_those_that_were_used_last(parsed: list[B
     assert len(parsed) == 31
     await parser.engine("ns", "a", pod(f"00{longest}"))
     assert len(parsed) == 32
+
+
+async def test_flags_of_an_inference_service_are_read_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of its status is another version, too."""
+    read: list[str] = []
+
+    def noted(live: Body) -> OwnFlags:
+        read.append(live["metadata"]["resourceVersion"])
+        return own_flags(live)
+
+    monkeypatch.setattr(guest_parser, "own_flags", noted)
+    parser = GuestParser()
+    for version in ("1", "1", "2", "2"):
+        model = {"args": ["--port=1", "--speculative-config={}"]}
+        meta = {"name": "theirs", "uid": "u", "resourceVersion": version}
+        flags = await parser.flags("ns", "it", {"metadata": meta, "spec": {"predictor": {"model": model}}})
+        assert flags.place is not None
+        assert flags.place.baseline == ["--port=1"]
+    assert read == ["1", "2"]

@@ -1,0 +1,35 @@
+"""What the flags and annotations of an InferenceService ask for, read once for each version of it. Pure.
+
+To read it takes the time to parse each of its scripts, so all that is needed of them is found together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specdec_operator.guest.patch import Patch, SpeculationPlace, TakenOut, bring_back, is_allowed, place_of, taken_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFlags:
+    """name: of the InferenceService. allowed: whether its owner lets the guard write it. place: where it requests
+    speculation. taken: what was taken out. back: the patch that restores it; None if its owner has changed the flags.
+    """
+
+    name: str = ""
+    allowed: bool = False
+    place: SpeculationPlace | None = None
+    taken: TakenOut | None = None
+    back: Patch | None = None
+
+
+def own_flags(live: Mapping[str, Any]) -> OwnFlags:
+    """Those of an InferenceService."""
+    taken = taken_out(live)
+    return OwnFlags(
+        name=str(live["metadata"]["name"]),
+        allowed=is_allowed(live),
+        place=place_of(live),
+        taken=taken,
+        back=bring_back(live, taken) if taken is not None else None,
+    )
