@@ -3,13 +3,15 @@
 What is counted is counted before anything is split or parsed: 900 kB of flags took seconds of the whole operator.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 Container: TypeAlias = Mapping[str, Any]
 
+_NAMED: Final = re.compile(r"\$\(([^()]*)\)")
 MOST_COMMAND_BYTES: Final = 64 * 1024
-"""Of command and args of one container. A long script of the samples has 2 KiB."""
+"""Of command and args of one container, with the values of variables. A long script of the samples has 2 KiB."""
 MOST_OBJECT_BYTES: Final = 512 * 1024
 """Of one object as JSON: a command of that size stands in it up to four times, in annotations too."""
 MOST_PAGE_BYTES: Final = 1024 * 1024
@@ -27,9 +29,18 @@ class NotRead(Exception):
 
 
 def command_bytes(container: Container) -> int:
-    """The bytes of command and args of a container."""
-    every = (each for field in ("command", "args") for each in container.get(field) or ())
-    return sum(len(str(each).encode(errors="replace")) for each in every)
+    """The bytes of command and args of a container, with the values that Kubernetes puts in for `$(NAME)`: a long value
+    may be named thousands of times.
+    """
+    every = [str(each) for field in ("command", "args") for each in container.get(field) or ()]
+    variables = [each for each in container.get("env") or () if isinstance(each, Mapping)]
+    sizes = {str(each.get("name")): _bytes(str(each.get("value") or "")) for each in variables}
+    put_in = sum(sizes.get(name, 0) for each in every for name in _NAMED.findall(each))
+    return sum(map(_bytes, every)) + put_in
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def is_too_long(containers: Iterable[Container]) -> bool:

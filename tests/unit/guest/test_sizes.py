@@ -11,6 +11,13 @@ def test_bytes_of_command_and_args_are_counted_together_as_the_api_server_counts
     assert command_bytes({"args": None}) == 0
 
 
+def test_values_that_kubernetes_puts_in_count_as_often_as_they_are_named() -> None:
+    """One of 100 kB in 2,000 places takes 400 MiB. A variable without a value, or without a name here, adds nothing."""
+    env = [{"name": "A", "value": "x" * 100}, {"name": "B", "valueFrom": {}}, {"name": "C", "value": "x" * 999}]
+    container = {"args": ["--a=$(A)", "$(A)$(B)$(other)"], "env": env}
+    assert command_bytes(container) == len("--a=$(A)$(A)$(B)$(other)") + 2 * 100
+
+
 @pytest.mark.parametrize(("more", "wanted"), [(0, False), (1, True)])
 def test_the_longest_command_is_read_and_one_byte_more_is_not(more: int, wanted: bool) -> None:
     """Of one container, however it is shared out between command and args."""
