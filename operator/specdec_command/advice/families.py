@@ -1,5 +1,6 @@
 """Model families, and the drafts that are known to exist for them: data/families.json."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +22,8 @@ class Checkpoint:
 class TargetFamily:
     """One family of targets.
 
-    also: other names that mean it. model_types: as config.json spells them.
+    also: other names that mean it. unlike: parts of names of models that only begin like it.
+    model_types: as config.json spells them.
     architectures: where the model type is another family's.
     mtp_heads: tokens that its own heads guess; 0: it has none, or they are a checkpoint of their own.
     trained: methods for which drafts of this family exist, though no checkpoint is named here.
@@ -29,6 +31,7 @@ class TargetFamily:
 
     name: str
     also: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
     model_types: tuple[str, ...]
     architectures: tuple[str, ...] = ()
     mtp_heads: int = 0
@@ -44,16 +47,23 @@ def _family(row: Mapping[str, Any]) -> TargetFamily:
     return TargetFamily(**{**plain, "known": known})
 
 
+_LATER: Final = re.compile(r"\.\d")
+"""Behind the name of a family: a later version, whose models may differ."""
 FAMILIES: Final = tuple(map(_family, data("families")["families"]))
 
 
 def family_named(word: str) -> TargetFamily | None:
     """The family that a word means, such as `qwen3`, `Qwen3-8B` or `meta-llama/Llama-3.1-8B-Instruct`."""
     wanted = _joined(word.rsplit("/", 1)[-1].lower().removeprefix("meta-"))
-    fitting = [
-        (len(name), each) for each in FAMILIES for name in (each.name, *each.also) if wanted.startswith(_joined(name))
-    ]
-    return max(fitting, key=lambda pair: pair[0], default=(0, None))[1]
+    fitting = [(len(name), each) for each in FAMILIES for name in (each.name, *each.also) if _begins(wanted, name)]
+    found = max(fitting, key=lambda pair: pair[0], default=(0, None))[1]
+    return None if found is None or any(part in wanted for part in found.unlike) else found
+
+
+def _begins(wanted: str, name: str) -> bool:
+    """Whether a name begins with a family's, and the family's version ends there: qwen3.6 is not a qwen3."""
+    rest = wanted.removeprefix(_joined(name))
+    return rest != wanted and _LATER.match(rest) is None
 
 
 def _joined(name: str) -> str:

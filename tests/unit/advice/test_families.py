@@ -18,7 +18,11 @@ from specdec_command.advice.request import DraftType, kind_of
         ("Meta-Llama-3.3-70B", "llama-3"),
         ("Qwen3-8B", "qwen3"),
         ("Qwen/Qwen3.5-27B", "qwen3.5"),
+        ("Qwen/Qwen3.6-35B-A3B", "qwen3.5"),
         ("Qwen3-Next-80B-A3B", "qwen3-next"),
+        ("Qwen3-Coder-Next-FP8", "qwen3-next"),
+        ("Qwen3-Coder-30B-A3B-Instruct", "qwen3"),
+        ("Kimi-K2.5", "kimi-k2"),
         ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v3"),
         ("DeepSeek-R1", "deepseek-v3"),
         ("DeepSeek-V4.1", "deepseek-v4.1"),
@@ -34,9 +38,15 @@ def test_names_lead_to_families(word: str, name: str) -> None:
     assert found.name == name
 
 
-@pytest.mark.parametrize("word", ["", "claude", "GLM-4-9B", "llama"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("", "claude", "GLM-4-9B", "llama", "Qwen/Qwen3.7-32B", "Qwen3.8", "Llama-3.9-8B", "GLM-5.1", "DeepSeek-V4.2"),
+        *("Qwen/Qwen3-VL-8B-Instruct", "Qwen3-Omni-30B-A3B", "DeepSeek-R1-Distill-Llama-8B", "Kimi-K2.9"),
+    ],
+)
 def test_other_names_lead_nowhere(word: str) -> None:
-    """Nothing is guessed about a model that is not known."""
+    """Nothing is guessed about a model that is not known: a later version or a variant may differ."""
     assert family_named(word) is None
 
 
