@@ -1,39 +1,36 @@
 """`specdec import`: what people run today -> the service that asks for the same, or why there is none."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from specdec_command.cli.connect import Context, Kubeconfig, Namespace, done
+from specdec_command.cli.connect import ClusterChoice, Context, Kubeconfig, Namespace, done
+from specdec_command.cli.import_cluster import bodies_of, live
 from specdec_command.cli.input import stop, text_of
 from specdec_command.importing.command import Command, line
 from specdec_command.importing.inference_service import InferenceServiceParts, read
+from specdec_command.importing.inputs import inputs_of
 from specdec_command.importing.platform import accelerator_of
 from specdec_command.importing.service import Imported, Wanted, from_words, imported, text
+from specdec_command.importing.source import Source, named
 from specdec_command.validation.documents import Unreadable, documents
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.version import PACKAGES
 from specdec_operator import names
 from specdec_operator.engine.build import build_of
-from specdec_operator.errors import Invalid, Unavailable
-
-if TYPE_CHECKING:
-    from specdec_operator.kube.client import KubeClient
+from specdec_operator.errors import Invalid
 
 NOT_ALL: Final = 3
 """Exit code where something was not carried over."""
-_LIVE: Final = re.compile(
-    r"(?:isvc|inferenceservices?(?:\.serving\.kserve\.io)?)/(?P<name>[a-z0-9]([-.a-z0-9]*[a-z0-9])?)"
-)
 _FILE: Final = re.compile(r".*\.(ya?ml|json)", re.IGNORECASE)
 _WORDS: Final = (
-    "A file with InferenceServices; isvc/NAME for one in the cluster; or, after `--`, vLLM's flags, with or without "
-    "`vllm serve MODEL` before them."
+    "A file with InferenceServices or Deployments; isvc/NAME or deploy/NAME for one in the cluster; or, after `--`, "
+    "vLLM's flags, with or without `vllm serve MODEL` before them."
 )
 _NOTHING: Final = "pass a file, isvc/NAME, vLLM's flags after `--`, or --speculative-config"
+_TEMPLATE: Final = "; a template of a Helm chart is rendered first, with `helm template CHART | specdec import -`"
 _ALL_ITSELF: Final = (
     "an InferenceService already has flags and a speculative configuration: remove them from the command line"
 )
@@ -67,11 +64,12 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     """
     options = _Options(accelerator=accelerator, version=version, name=name, model=model_uri, draft=draft_uri)
     given = list(words or ())
-    live = _LIVE.fullmatch(given[0]) if len(given) == 1 and file is None else None
-    if live and config is not None:
+    there = live(given[0]) if len(given) == 1 and file is None else None
+    if there and config is not None:
         raise stop(_ALL_ITSELF)
-    if live:
-        done(_from_cluster(live["name"], options, namespace, context, kubeconfig))
+    if there:
+        where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
+        done(_from_cluster(*there, options, where))
     if file is None and len(given) == 1 and _is_file(given[0]):
         file = given.pop()
     if file is not None and (given or config):
@@ -127,73 +125,45 @@ def _is_file(word: str) -> bool:
 
 
 def _of_file(file: str, options: _Options, namespace: str | None) -> list[tuple[str, Imported]]:
+    inputs = inputs_of(_documents(file), namespace)
+    if not inputs.sources:
+        kinds = ", ".join(sorted({called for called, _ in inputs.ignored}))
+        ways = sorted({f"{called}: {way_out}" for called, way_out in inputs.ignored if way_out})
+        raise stop(
+            "; ".join(
+                [f"{file} has no InferenceService of {names.KSERVE_GROUP}" + f", but {kinds}" * bool(kinds), *ways]
+            )
+        )
+    for called, way_out in inputs.ignored:
+        typer.echo(f"ignored: {called}: it is not an InferenceService" + f"; {way_out}" * bool(way_out), err=True)
+    return [_one(each, options) for each in inputs.sources]
+
+
+def _documents(file: str) -> list[Any]:
+    """What a file holds. Exits with 2 if it cannot be read."""
     try:
-        found = [each.data for each in documents(text_of(file))]
-    except Unreadable as error:
-        raise stop(f"{file}:{error.line}: {error}") from error
+        content = text_of(file)
     except (OSError, UnicodeDecodeError) as error:
         raise stop(f"{file}: {error}") from error
-    services = [each for body in found for each in _services(body)]
-    if not services:
-        kinds = sorted({str(each.get("kind")) for each in found if isinstance(each, dict)})
-        raise stop(
-            f"{file} has no InferenceService of {names.KSERVE_GROUP}" + (f", but {', '.join(kinds)}" * bool(kinds))
-        )
-    for other in (each for body in found for each in _others(body)):
-        typer.echo(f"ignored: {other}: it is not an InferenceService", err=True)
-    return [_one(each, options, namespace) for each in services]
+    try:
+        return [each.data for each in documents(content)]
+    except Unreadable as error:
+        template = _TEMPLATE if "{{" in content else ""
+        raise stop(f"{file}:{error.line}: {error}{template}") from error
 
 
-def _services(body: Any) -> Iterator[dict[str, Any]]:
-    """The InferenceServices of a document, which may be a list of objects."""
-    if not isinstance(body, dict):
-        return
-    if body.get("kind") == "InferenceService":
-        yield body
-    elif str(body.get("kind", "")).endswith("List"):
-        for each in body.get("items") or ():
-            yield from _services(each)
+def _one(source: Source, options: _Options) -> tuple[str, Imported]:
+    parts = read(source)
+    name, namespace = named(source.body)
+    return f"{source.kind} {namespace}/{name}" if namespace else f"{source.kind} {name}", options.service(parts)
 
 
-def _others(body: Any) -> Iterator[str]:
-    """What else a document holds, by kind and name."""
-    if not isinstance(body, dict) or body.get("kind") == "InferenceService":
-        return
-    if str(body.get("kind", "")).endswith("List"):
-        for each in body.get("items") or ():
-            yield from _others(each)
-    elif body:
-        meta = body.get("metadata")
-        name = meta.get("name", "") if isinstance(meta, dict) else ""
-        yield f"{body.get('kind', 'a document without a kind')} {name}".rstrip()
-
-
-def _one(body: dict[str, Any], options: _Options, namespace: str | None) -> tuple[str, Imported]:
-    parts = read(body)
-    parts.namespace = parts.namespace or namespace
-    place = f"{parts.namespace}/{parts.name}" if parts.namespace else str(parts.name)
-    return f"InferenceService {place}", options.service(parts)
-
-
-async def _from_cluster(
-    name: str, options: _Options, namespace: str | None, context: str | None, kubeconfig: str | None
-) -> int:
-    from specdec_operator.kube.client import ApiError, KubeClient  # noqa: PLC0415 - kubernetes takes long to import
-
-    async with await KubeClient.as_user(kubeconfig, context) as cluster:
-        place = namespace or cluster.namespace
-        try:
-            body = await cluster.get(names.inference_services_path(place, name))
-        except ApiError as error:
-            raise _in_words(cluster, error, place, name) from error
-    return _show([_one(body, options, place)])
-
-
-def _in_words(cluster: "KubeClient", error: Any, namespace: str, name: str) -> Unavailable:
-    if error.status == 404:
-        see = f"`kubectl get inferenceservices -n {namespace}` lists them"
-        return Unavailable("NoSuchService", f"namespace {namespace} has no InferenceService {name}: {see}")
-    return Unavailable("ApiError", f"{cluster.server}: HTTP {error.status}: {error.answer}")
+async def _from_cluster(kind: str, name: str, options: _Options, where: ClusterChoice) -> int:
+    bodies = await bodies_of(kind, name, where)
+    inputs = inputs_of(bodies, where.namespace)
+    if not inputs.sources:
+        raise stop("; ".join(each for pair in inputs.ignored for each in pair))
+    return _show([_one(each, options) for each in inputs.sources[:1]])
 
 
 def _show(every: list[tuple[str, Imported]]) -> int:

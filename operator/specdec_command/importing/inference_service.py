@@ -1,6 +1,6 @@
 """An InferenceService as the parts of an equivalent service. Everything without an equivalent is listed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from specdec_command.importing.manifest import Lost, Manifest, Replaced, Step
 from specdec_command.importing.places import DOWNLOADED, Folder
 from specdec_command.importing.reasons import RENDERED, untaken
 from specdec_command.importing.scaling import carry_scaling
+from specdec_command.importing.source import Source
 from specdec_operator.guest.flags import engine_container
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
@@ -20,7 +21,15 @@ _SERVERS: Final = frozenset(
     }
 )
 """Parts of metadata that the API server or a controller writes."""
-_TOOLS: Final = ("kubectl.kubernetes.io/", "argocd.argoproj.io/", "meta.helm.sh/", "kustomize.toolkit.fluxcd.io/")
+_TOOLS: Final = (
+    "kubectl.kubernetes.io/",
+    "deployment.kubernetes.io/",
+    "argocd.argoproj.io/",
+    "meta.helm.sh/",
+    "kustomize.toolkit.fluxcd.io/",
+)
+_STORAGE_URI: Final = "STORAGE_URI"
+"""The variable that KServe reads like storageUri, in a predictor with containers of its own."""
 _FORMAT: Final = "modelFormat"
 """KServe's webhook writes it, from 0.17 on, with the model format, unless the user has set another value."""
 _MODE: Final = "serving.kserve.io/deploymentMode"
@@ -39,13 +48,15 @@ _POD: Final = (
 class InferenceServiceParts:
     """The parts of an InferenceService. spec: those of a service. folders: where its artifacts are in the container.
 
-    scaler: its autoscaler class, which is KServe's default where none is named; knative: whether it runs in that mode.
+    source: the object; empty for a command line. scaler: its autoscaler class, which is KServe's default where none is
+    named; knative: whether it runs in that mode.
     sources: place in the spec -> where it stood. why_not: why there cannot be a service.
     """
 
     name: str | None
     namespace: str | None
     command: Command
+    source: Source
     spec: dict[str, Any] = field(default_factory=dict)
     folders: list[Folder] = field(default_factory=list)
     image: str = ""
@@ -53,6 +64,7 @@ class InferenceServiceParts:
     knative: bool = False
     lost: list[Lost] = field(default_factory=list)
     replaced: list[Replaced] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     why_not: list[str] = field(default_factory=list)
 
@@ -68,9 +80,9 @@ class InferenceServiceParts:
         self.sources[f"spec.{to}"] = source
 
 
-def read(body: Mapping[str, Any]) -> InferenceServiceParts:
-    """The parts of an InferenceService. All of its fields are in `spec`, `lost` or `replaced`."""
-    whole = Manifest(body)
+def read(source: Source) -> InferenceServiceParts:
+    """The parts of an object. All of its fields are in `spec`, `lost` or `replaced`."""
+    whole = Manifest(source.body)
     for known in ("apiVersion", "kind"):
         whole.take(str, known)
     whole.take(dict, "status")
@@ -78,19 +90,29 @@ def read(body: Mapping[str, Any]) -> InferenceServiceParts:
     container: dict[str, Any] = (whole.look(dict, *place) if place else None) or {}
     command = command_of(container, _text(place or _PREDICTOR))
     name, namespace = whole.take(str, "metadata", "name"), whole.take(str, "metadata", "namespace")
-    parts = InferenceServiceParts(name=name, namespace=namespace, command=command, lost=list(command.lost))
-    if place is None:
+    parts = InferenceServiceParts(
+        name=name, namespace=namespace, command=command, source=source, lost=list(command.lost)
+    )
+    parts.notes += source.notes
+    parts.why_not += source.why_not
+    if not parts.why_not and place is None:
         parts.why_not.append("spec.predictor: it has no model and no containers, so the engine is unknown")
-        return parts
+    if not parts.why_not and place is not None:
+        _whole(whole, place, parts)
+    return parts
+
+
+def _whole(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:
     _meta(whole, parts)
     _container(whole, place, parts)
     _pod(whole, place, parts)
     _artifacts(whole, place, parts)
     carry_scaling(whole, parts)
-    lost, why_not = untaken(whole, str(parts.name))
-    parts.lost += lost
+    lost, why_not = untaken(whole, parts.source.guard)
+    parts.lost = [*parts.source.lost, *parts.source.lost_there((*parts.lost, *lost))]
+    parts.replaced = [*parts.source.replaced, *parts.source.replaced_there(parts.replaced)]
+    parts.sources = {to: parts.source.place(path) for to, path in parts.sources.items()}
     parts.why_not += why_not
-    return parts
 
 
 def _engine(whole: Manifest) -> tuple[Step, ...] | None:
@@ -154,12 +176,23 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceService
     env = [*(whole.take(list, *place, "env") or [])]
     named = {each.get("name") for each in env if isinstance(each, dict)}
     env += [{"name": name, "value": value} for name, value in parts.command.env if name not in named]
+    if "containers" in place and parts.source.kind == "InferenceService":
+        env = list(_without_storage_uri(env, parts))
     parts.carry(env, "engine.env", f"{where}.env")
     parts.carry(whole.take(dict, *place, "resources"), "resources", f"{where}.resources")
     parts.carry(whole.take(dict, *place, "securityContext"), "engine.securityContext", f"{where}.securityContext")
     for key, by in RENDERED.items():
         if whole.take(object, *place, key) is not None:
             parts.replaced.append(Replaced(field=f"{where}.{key}", by=by))
+
+
+def _without_storage_uri(env: list[Any], parts: InferenceServiceParts) -> Iterator[Any]:
+    """The variables, without the one that KServe reads as the place of the model."""
+    for each in env:
+        if isinstance(each, dict) and each.get("name") == _STORAGE_URI and isinstance(uri := each.get("value"), str):
+            parts.folders.append(Folder(mount=DOWNLOADED, uri=uri))
+        else:
+            yield each
 
 
 def _pod(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:

@@ -96,7 +96,8 @@ def _names(made: Models, args: dict[str, Any], parts: InferenceServiceParts, cal
     served = args.pop("served_model_name", None) or []
     names = list(dict.fromkeys((*served, *([called] if called else []))))
     if not names and written is not None:  # a runtime's own flags may name it after the InferenceService
-        names = [str(written)] if parts.command.program else [str(parts.name), str(written)]
+        known = parts.command.program or parts.source.flags_known
+        names = [str(written)] if known else [str(parts.name), str(written)]
     if names and names[0] != parts.name:
         made.target["name"] = names[0]
     if names[1:]:

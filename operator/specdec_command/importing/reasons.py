@@ -24,9 +24,9 @@ _WHY: Final = MappingProxyType(
             "(docs/images.md#your-own-image)",
         ),
         "runtime": (
-            "the operator serves with its own runtime",
-            "to keep this runtime set spec.engine.runtime (docs/images.md#your-own-image), or use "
-            "`specdec guard isvc/NAME`",
+            "the operator serves with its own runtime, and the flags of this one were not read",
+            "add its manifest to the file, or import isvc/NAME from the cluster, so that its flags are read; to keep "
+            "this runtime set spec.engine.runtime (docs/images.md#your-own-image), or use `GUARD`",
         ),
         "readinessProbe": ("the operator's own probe reads /health", "see spec.engine.startTimeout"),
         "livenessProbe": ("the container ends when its engine dies, and the kubelet restarts it", "remove it"),
@@ -42,26 +42,35 @@ _WHY: Final = MappingProxyType(
         "explainer": ("a service has a predictor only", "keep it as a separate InferenceService"),
         "initContainers": ("a service has the engine's container only", "add it to your own runtime"),
         "containers": ("a service has the engine's container only", "add it to your own runtime"),
+        "strategy": ("the operator renders its own strategy", "see spec.rollout.strategy"),
+        "selector": ("KServe selects the pods by labels of its own", "remove it"),
+        "progressDeadlineSeconds": ("the operator has its own deadline", "see spec.rollout.deadline"),
+        "minReadySeconds": ("the startup probe waits for a first answer", "see spec.engine.startTimeout"),
         "envFrom": ("engine.env lists each variable", "add them to spec.engine.env with valueFrom"),
     }
 )
 """Why a field is not carried, and the way out, by its name."""
-_UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `specdec guard isvc/NAME`")
+_UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `GUARD`")
 _WORKERS: Final = (
     "spec.predictor.workerSpec: this engine runs over several pods, and a service has one pod for each replica; guard "
-    "the existing InferenceService: `specdec guard isvc/NAME`"
+    "the existing InferenceService: `GUARD`"
 )
 
 
-def untaken(whole: Manifest, name: str) -> tuple[list[Lost], list[str]]:
-    """What nothing took of an InferenceService, and why there cannot be a service. name: of the InferenceService."""
+def untaken(whole: Manifest, guard: str) -> tuple[list[Lost], list[str]]:
+    """What nothing took of an InferenceService, and why there cannot be a service. guard: the command for a guard."""
     lost, why_not = [], []
     for path, value in whole.left():
         if path.startswith("spec.predictor.workerSpec"):
-            why_not.append(_WORKERS.replace("NAME", name))
-            continue
-        steps = path.replace("]", "").replace("[", ".").split(".")
-        why, way_out = next((_WHY[each] for each in reversed(steps) if each in _WHY), _UNKNOWN)
-        shown = f"{path} ({value})" if isinstance(value, str | int | float) else path
-        lost.append(Lost(field=shown, why=why, way_out=way_out.replace("NAME", name)))
+            why_not.append(_WORKERS.replace("GUARD", guard))
+        else:
+            lost.append(reason(path, value, guard))
     return lost, why_not
+
+
+def reason(path: str, value: object, guard: str, origin: str = "") -> Lost:
+    """Why a field is not carried over. origin: what stands before its path."""
+    steps = path.replace("]", "").replace("[", ".").split(".")
+    why, way_out = next((_WHY[each] for each in reversed(steps) if each in _WHY), _UNKNOWN)
+    shown = f"{path} ({value})" if isinstance(value, str | int | float) else path
+    return Lost(field=origin + shown, why=why, way_out=way_out.replace("GUARD", guard))

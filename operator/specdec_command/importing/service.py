@@ -16,6 +16,7 @@ from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost, Replaced
 from specdec_command.importing.models import Models, models_of
 from specdec_command.importing.platform import without_foreign_parts
+from specdec_command.importing.source import Source
 from specdec_command.importing.trim import trimmed
 from specdec_command.validation.check import completed
 from specdec_engine import command_line
@@ -96,10 +97,11 @@ def imported(parts: InferenceServiceParts, wanted: Wanted) -> Imported:
     refused = [_sentence(each) for each in reading.findings if each.rule.severity is Severity.REFUSED]
     made = converted(reading.case, draft=reading.models.draft)
     lost = [*parts.lost, *reading.lost, *reading.models.lost]
+    notes = [*parts.notes, *reading.models.notes]
     if parts.why_not or refused or made.spec is None:
         return Imported(why_not=(*parts.why_not, *refused, *made.why_not), lost=tuple(lost))
     spec = _whole(made.spec, parts, reading.models)
-    _keep_lowered(spec, reading.case.args, notes := list(reading.models.notes))
+    _keep_lowered(spec, reading.case.args, notes)
     body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": _meta(parts, wanted), "spec": spec}
     body, dropped, why_not = trimmed(body, parts.sources)
     return Imported(
@@ -121,8 +123,7 @@ def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
     """The case that the command line describes, and the places of its models. Flags barred from specs are listed."""
     lost: list[Lost] = []
     config = () if wanted.config is None else (f"--speculative-config={wanted.config}",)
-    words = [each.replace("{{.Name}}", parts.name or _NAME) for each in (*parts.command.words, *config)]
-    line = command_line.read(words, wanted.build)
+    line = command_line.read((*parts.command.words, *config), wanted.build)
     args = dict(line.args)
     legacy.without_a_file(args, lost)
     speculation = legacy.with_todays_speculation(line.speculation, args, lost)
@@ -163,8 +164,9 @@ def _whole(spec: Body, parts: InferenceServiceParts, models: Models) -> Body:
     for key, value in parts.spec.items():
         made[key] = {**made[key], **value} if isinstance(made.get(key), dict) else value
     pod = made.get("pod")
+    volumes = parts.sources.get("spec.pod.volumes", "")
     parts.replaced += [
-        Replaced(field=f"spec.predictor.volumes ({name}) and its mount", by="the operator mounts the PVC as a model")
+        Replaced(field=f"{volumes} ({name}) and its mount", by="the operator mounts the PVC as a model")
         for name in sorted(models.volumes)
     ]
     if pod and models.volumes:
@@ -273,6 +275,7 @@ def _one_line(words: str) -> str:
 def from_words(command: Command) -> InferenceServiceParts:
     """The parts that a command line alone gives."""
     env = [{"name": name, "value": value} for name, value in command.env]
-    parts = InferenceServiceParts(name=None, namespace=None, command=command, lost=list(command.lost))
+    source = Source(body={}, kind="command line", flags_known=True)
+    parts = InferenceServiceParts(name=None, namespace=None, command=command, source=source, lost=list(command.lost))
     parts.carry(env, "engine.env", "command line")
     return parts

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_command.importing.inference_service import InferenceServiceParts, read
+from specdec_command.importing.source import Source
 
 CLASS = "serving.kserve.io/autoscalerClass"
 CPU: dict[str, Any] = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}
@@ -15,7 +16,7 @@ def parts(predictor: dict[str, Any], **annotations: str) -> InferenceServicePart
     known = {"scaler": CLASS, "mode": "serving.kserve.io/deploymentMode"}
     meta = {"name": "x", "annotations": {known[key]: value for key, value in annotations.items()}}
     model = {"args": ["--model=/mnt/models"], "storageUri": "pvc://claim/x"}
-    return read({"metadata": meta, "spec": {"predictor": {"model": model, **predictor}}})
+    return read(Source(body={"metadata": meta, "spec": {"predictor": {"model": model, **predictor}}}))
 
 
 @pytest.mark.parametrize(
