@@ -108,7 +108,7 @@ def _whole(whole: Manifest, place: tuple[Step, ...], parts: InferenceServicePart
     _pod(whole, place, parts)
     _artifacts(whole, place, parts)
     carry_scaling(whole, parts)
-    lost, why_not = untaken(whole, parts.source.guard)
+    lost, why_not = untaken(whole, parts.source)
     parts.lost = [*parts.source.lost, *parts.source.lost_there((*parts.lost, *lost))]
     parts.replaced = [*parts.source.replaced, *parts.source.replaced_there(parts.replaced)]
     parts.sources = {to: parts.source.place(path) for to, path in parts.sources.items()}

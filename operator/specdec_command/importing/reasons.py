@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_command.importing.manifest import Lost, Manifest
+from specdec_command.importing.source import Source
 
 RENDERED: Final = MappingProxyType(
     {
@@ -51,20 +52,22 @@ _WHY: Final = MappingProxyType(
 )
 """Why a field is not carried, and the way out, by its name."""
 _UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `GUARD`")
-_WORKERS: Final = (
-    "spec.predictor.workerSpec: this engine runs over several pods, and a service has one pod for each replica; guard "
-    "the existing InferenceService: `GUARD`"
-)
 
 
-def untaken(whole: Manifest, guard: str) -> tuple[list[Lost], list[str]]:
-    """What nothing took of an InferenceService, and why there cannot be a service. guard: the command for a guard."""
+def over_several(source: Source) -> str:
+    """Why an engine over several pods is not imported."""
+    why = "this engine runs over several pods, and a service has one pod for each replica"
+    return f"{why}; guard the existing {source.kind}: `{source.guard}`" if source.body else why
+
+
+def untaken(whole: Manifest, source: Source) -> tuple[list[Lost], list[str]]:
+    """What nothing took of an InferenceService, and why there cannot be a service. source: the object."""
     lost, why_not = [], []
     for path, value in whole.left():
         if path.startswith("spec.predictor.workerSpec"):
-            why_not.append(_WORKERS.replace("GUARD", guard))
+            why_not.append(f"spec.predictor.workerSpec: {over_several(source)}")
         else:
-            lost.append(reason(path, value, guard))
+            lost.append(reason(path, value, source.guard))
     return lost, why_not
 
 

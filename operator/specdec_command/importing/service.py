@@ -16,6 +16,8 @@ from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost, Replaced
 from specdec_command.importing.models import Models, models_of
 from specdec_command.importing.platform import without_foreign_parts
+from specdec_command.importing.reasons import over_several
+from specdec_command.importing.several_pods import several_pods
 from specdec_command.importing.source import Source
 from specdec_command.importing.trim import trimmed
 from specdec_command.validation.check import completed
@@ -95,6 +97,8 @@ def imported(parts: InferenceServiceParts, wanted: Wanted) -> Imported:
     reading = _read(parts, wanted)
     findings = [each for each in reading.findings if each.rule.severity is not Severity.REFUSED]
     refused = [_sentence(each) for each in reading.findings if each.rule.severity is Severity.REFUSED]
+    if spread := several_pods(reading.case):
+        refused.insert(0, f"{spread}: {over_several(parts.source)}")
     made = converted(reading.case, draft=reading.models.draft)
     lost = [*parts.lost, *reading.lost, *reading.models.lost]
     notes = [*parts.notes, *reading.models.notes]
@@ -126,7 +130,7 @@ def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
     line = command_line.read((*parts.command.words, *config), wanted.build)
     args = dict(line.args)
     legacy.without_a_file(args, lost)
-    speculation = legacy.with_todays_speculation(line.speculation, args, lost)
+    speculation = legacy.with_todays_speculation(line.speculation, args, wanted.build, lost)
     models = models_of(args, speculation, parts, model=wanted.model, draft=wanted.draft)
     case = Case(build=wanted.build, speculation=models.speculation, args=args, packages=wanted.packages)
     case = _with_devices(case, parts)
