@@ -13,6 +13,7 @@ from specdec_command.importing.command import Command, line
 from specdec_command.importing.inference_service import InferenceServiceParts, read
 from specdec_command.importing.inputs import inputs_of
 from specdec_command.importing.platform import accelerator_of
+from specdec_command.importing.secrets import hidden, secrets_in
 from specdec_command.importing.service import Imported, Wanted, from_words, imported, text
 from specdec_command.importing.source import Source, named
 from specdec_command.validation.documents import Unreadable, documents
@@ -85,8 +86,9 @@ def _of_words(given: list[str], config: str | None, options: "_Options", namespa
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
     if given and not command.program and not any(each.startswith("-") for each in command.words):
-        raise stop(f"{' '.join(given)!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
-    parts = from_words(command)
+        shown = hidden(" ".join(given), frozenset(secrets_in(given)))
+        raise stop(f"{shown!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
+    parts = from_words(command, given)
     parts.namespace = namespace
     return options.service(parts, config)
 
@@ -110,7 +112,7 @@ class _Options:
         """The service for what was read. Exits with 2 for a text that is not a version."""
         found, why_not = accelerator_of(parts)
         if why_not and self._accelerator is None:
-            return Imported(why_not=(why_not,), lost=tuple(parts.lost))
+            return Imported(why_not=(why_not,), lost=tuple(parts.lost), secrets=parts.secrets)
         try:
             accelerator = (self._accelerator or found).value
             build = build_of(accelerator, self._version)
@@ -171,10 +173,11 @@ def _show(every: list[tuple[str, Imported]]) -> int:
     code, first = 0, True
     for origin, made in every:
         for each in made.findings:
-            typer.echo(f"# {each.rule.severity}: {each.message} (rule {each.rule.id})", err=True)
+            shown = hidden(each.message, made.secrets)
+            typer.echo(f"# {each.rule.severity}: {shown} (rule {each.rule.id})", err=True)
         if made.body is None:
             for why in made.why_not:
-                typer.echo(f"not imported: {origin}: {why}", err=True)
+                typer.echo(f"not imported: {origin}: {hidden(why, made.secrets)}", err=True)
             code = 1
             continue
         typer.echo(("" if first else "---\n") + text(made, origin), nl=False)

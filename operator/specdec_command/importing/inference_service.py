@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from specdec_command.importing.command import Command, command_of
 from specdec_command.importing.manifest import Lost, Manifest, Replaced, Step
+from specdec_command.importing.other_servers import other_server
 from specdec_command.importing.places import DOWNLOADED, Folder
 from specdec_command.importing.reasons import RENDERED, untaken
 from specdec_command.importing.scaling import carry_scaling
+from specdec_command.importing.secrets import secrets_in
 from specdec_command.importing.source import Source
 from specdec_operator.guest.flags import engine_container
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
@@ -50,7 +52,8 @@ class InferenceServiceParts:
 
     source: the object; empty for a command line. scaler: its autoscaler class, which is KServe's default where none is
     named; knative: whether it runs in that mode.
-    sources: place in the spec -> where it stood. why_not: why there cannot be a service.
+    sources: place in the spec -> where it stood. why_not: why there cannot be a service. secrets: texts that are not
+    copied or printed.
     """
 
     name: str | None
@@ -67,6 +70,7 @@ class InferenceServiceParts:
     notes: list[str] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     why_not: list[str] = field(default_factory=list)
+    secrets: frozenset[str] = frozenset()
 
     def carry(self, value: Any, to: str, source: str) -> None:
         """Sets a place of the spec, such as pod.tolerations."""
@@ -93,8 +97,11 @@ def read(source: Source) -> InferenceServiceParts:
     parts = InferenceServiceParts(
         name=name, namespace=namespace, command=command, source=source, lost=list(command.lost)
     )
+    parts.secrets = frozenset(secrets_in(source.body))
     parts.notes += source.notes
     parts.why_not += source.why_not
+    if not parts.why_not and (other := other_server(whole.look(dict, *_PREDICTOR) or {}, container)):
+        parts.why_not.append(other)
     if not parts.why_not and place is None:
         parts.why_not.append("spec.predictor: it has no model and no containers, so the engine is unknown")
     if not parts.why_not and place is not None:

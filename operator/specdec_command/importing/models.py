@@ -1,6 +1,7 @@
 """Target, draft and LoRA adapters of a command line as artifacts, with names that clients go on asking for."""
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,9 +11,11 @@ from specdec_command.importing.manifest import Lost
 from specdec_command.importing.places import DOWNLOADED, FoundArtifact, find, is_inside
 from specdec_engine.case import Json
 from specdec_engine.flags import option
+from specdec_engine.methods import PATH_METHODS, plain_name
 
 _TARGET: Final = "pvc://models/target"
 _DRAFT: Final = "pvc://models/draft"
+_SPECULATOR: Final = re.compile(r"speculator|eagle|dflash|medusa", re.IGNORECASE)
 _HUB: Final = "is downloaded from Hugging Face or the mirror in HF_ENDPOINT"
 
 
@@ -30,6 +33,12 @@ class Models:
     lost: list[Lost] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     used: list[FoundArtifact] = field(default_factory=list)
+
+    @property
+    def uris(self) -> list[str]:
+        """The places of all models."""
+        every = (self.target, self.draft, *self.target.get("adapters", ()))
+        return [str(each["uri"]) for each in every if each.get("uri")]
 
 
 def models_of(
@@ -49,6 +58,7 @@ def models_of(
     _names(made, args, parts, called, written)
     _draft(made, parts, draft)
     _adapters(made, args, parts)
+    _speculators(made)
     _unused(made, args, parts)
     return made
 
@@ -75,6 +85,11 @@ def _target(
             for each in parts.folders
             if each.mount == DOWNLOADED and not each.volume
         ]
+
+
+def _by_name(draft: str) -> bool:
+    """Whether the name of a draft decides its method, or is that of a method without a draft."""
+    return draft in ("ngram", "[ngram]") or any(sign in draft.lower() for sign, _ in PATH_METHODS)
 
 
 def _use(made: Models, found: FoundArtifact, role: str) -> None:
@@ -112,6 +127,11 @@ def _draft(made: Models, parts: InferenceServiceParts, given: str | None) -> Non
     if given:
         made.draft = {"uri": given}
         return
+    if "method" not in config and not _by_name(text):
+        made.notes.append(
+            f"--speculative-config names no method, and the engine reads it from config.json of the draft {text}: "
+            "speculation.method draft_model is a guess; check it"
+        )
     revision = config.get("revision")
     found = find(text, parts.folders, None if revision is None else str(revision))
     if found is None:
@@ -120,10 +140,20 @@ def _draft(made: Models, parts: InferenceServiceParts, given: str | None) -> Non
         made.lost.append(Lost(field="--speculative-config (model)", why=why, way_out=way_out))
         made.draft = {"uri": _DRAFT}
         return
+    if _drafts_itself(made, config, found):
+        made.speculation = {key: value for key, value in config.items() if key not in ("model", "revision")}
+        made.draft = {"uri": _DRAFT}
+        return
     _use(made, found, "draft")
     if found.hub and revision is not None:
         made.speculation = {key: value for key, value in config.items() if key != "revision"}
     made.draft = _beside_target(made, found)
+
+
+def _drafts_itself(made: Models, config: Json, found: FoundArtifact) -> bool:
+    """Whether the named draft is the target: with mtp the engine uses the target's own heads."""
+    same = (found.uri, found.path) == (made.target.get("uri"), made.target.get("path", ""))
+    return same and plain_name(str(config.get("method"))) == "mtp"
 
 
 def _adapters(made: Models, args: dict[str, Any], parts: InferenceServiceParts) -> None:
@@ -147,6 +177,17 @@ def _adapters(made: Models, args: dict[str, Any], parts: InferenceServiceParts) 
         if (rank := str(args.pop("max_lora_rank", ""))).isdecimal():
             carried[0]["rank"] = int(rank)
         args.pop("enable_lora", None)
+
+
+def _speculators(made: Models) -> None:
+    """A checkpoint of the library speculators names its target, which vLLM serves together with it."""
+    place = "/".join(str(made.target.get(key, "")) for key in ("uri", "path"))
+    if made.speculation is None and _SPECULATOR.search(place):
+        made.notes.append(
+            f"{made.target['uri']} is named like a draft: if its config.json has speculators_config, vLLM serves the "
+            "target that it names, with speculation: set spec.model to that target and spec.speculation.draft to this "
+            "checkpoint"
+        )
 
 
 def _module(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 The service is checked as the API server would check it, and asked back what it means: it must be what was read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,19 +12,25 @@ import yaml
 
 from specdec_command.importing import legacy
 from specdec_command.importing.command import Command
+from specdec_command.importing.downloads import without_downloads
 from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost, Replaced
 from specdec_command.importing.models import Models, models_of
+from specdec_command.importing.old_image import variables_with_files, without_its_files
 from specdec_command.importing.platform import without_foreign_parts
 from specdec_command.importing.reasons import over_several
+from specdec_command.importing.secret_places import without_secret_flags, without_secrets
+from specdec_command.importing.secrets import hidden, secrets_in
 from specdec_command.importing.several_pods import several_pods
 from specdec_command.importing.source import Source
 from specdec_command.importing.trim import trimmed
+from specdec_command.importing.without_effect import placed, without_empty
 from specdec_command.validation.check import completed
 from specdec_engine import command_line
 from specdec_engine.case import Case, Json
 from specdec_engine.check import check
-from specdec_engine.flags import option
+from specdec_engine.flags import flag_text, option
+from specdec_engine.methods import LOOKUPS
 from specdec_engine.pod_devices import (
     asked_in_full,
     devices_asked,
@@ -62,7 +68,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
     """The service, or None, and why there is none; what was not carried over, what the operator renders itself, and
-    what a reader should know. findings: of the engine's rules.
+    what a reader should know. findings: of the engine's rules. secrets: texts that are not printed.
     """
 
     body: Body | None = None
@@ -71,6 +77,7 @@ class Imported:
     replaced: tuple[Replaced, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    secrets: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,20 +108,23 @@ def imported(parts: InferenceServiceParts, wanted: Wanted) -> Imported:
         refused.insert(0, f"{spread}: {over_several(parts.source)}")
     made = converted(reading.case, draft=reading.models.draft)
     lost = [*parts.lost, *reading.lost, *reading.models.lost]
-    notes = [*parts.notes, *reading.models.notes]
+    notes = [*parts.notes, *reading.models.notes, *variables_with_files(parts)]
     if parts.why_not or refused or made.spec is None:
-        return Imported(why_not=(*parts.why_not, *refused, *made.why_not), lost=tuple(lost))
+        why_not = (*parts.why_not, *refused, *made.why_not)
+        return Imported(why_not=why_not, lost=tuple(lost), secrets=parts.secrets)
     spec = _whole(made.spec, parts, reading.models)
     _keep_lowered(spec, reading.case.args, notes)
+    spec, secret = without_secrets(spec, parts)
     body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": _meta(parts, wanted), "spec": spec}
     body, dropped, why_not = trimmed(body, parts.sources)
     return Imported(
         body=None if why_not else body,
         why_not=why_not,
-        lost=(*lost, *dropped),
+        lost=(*lost, *secret, *dropped),
         replaced=tuple(parts.replaced),
         notes=tuple(notes),
         findings=tuple(findings),
+        secrets=parts.secrets,
     )
 
 
@@ -132,6 +142,10 @@ def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
     legacy.without_a_file(args, lost)
     speculation = legacy.with_todays_speculation(line.speculation, args, wanted.build, lost)
     models = models_of(args, speculation, parts, model=wanted.model, draft=wanted.draft)
+    lost += without_secret_flags(args, parts)
+    lost += without_its_files(args, parts)
+    lost += without_downloads(parts, models.uris)
+    lost += without_empty(parts.command.words, args)
     case = Case(build=wanted.build, speculation=models.speculation, args=args, packages=wanted.packages)
     case = _with_devices(case, parts)
     reading = _Reading(case=case, models=models, lost=lost)
@@ -141,7 +155,8 @@ def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
         if each.rule.severity is Severity.REFUSED and each.field.startswith("args.") and flag in args:
             kept.pop(flag, None)
             way_out = f"remove it, or change it (rule {each.rule.id})"
-            lost.append(Lost(field=f"{option(flag)}={args[flag]}", why=each.message, way_out=way_out))
+            lost.append(Lost(field=flag_text(flag, args[flag]), why=each.message, way_out=way_out))
+    parts.replaced += placed(kept)
     reading.case = replace(case, args=kept)
     reading.findings += [*line.findings, *check(reading.case)]
     return reading
@@ -181,9 +196,12 @@ def _whole(spec: Body, parts: InferenceServiceParts, models: Models) -> Body:
 
 
 def _keep_lowered(spec: Body, args: Json, notes: list[str]) -> None:
-    """A share that its owner chose beside a draft is served as it is: who lowered it by hand wants it lowered once."""
+    """A share that its owner chose beside speculation that needs memory is served as it is: who lowered it by hand
+    wants it lowered once.
+    """
     share = args.get("gpu_memory_utilization")
-    if share is None or "draft" not in (spec.get("speculation") or {}):
+    method = (spec.get("speculation") or {}).get("method")
+    if share is None or method is None or method in LOOKUPS:
         return
     spec["memory"] = {**spec.get("memory", {}), "draftReserve": "None"}
     notes.append(
@@ -269,17 +287,19 @@ def text(made: Imported, origin: str) -> str:
     said += [f"# NOT CARRIED OVER: {_one_line(str(each))}" for each in made.lost]
     said += [f"# REPLACED: {_one_line(str(each))}" for each in made.replaced]
     said += [f"# NOTE: {_one_line(each)}" for each in made.notes]
-    return "\n".join(said) + "\n" + yaml.safe_dump(made.body, sort_keys=False, allow_unicode=True)
+    comments = [hidden(each, made.secrets) for each in said]
+    return "\n".join(comments) + "\n" + yaml.safe_dump(made.body, sort_keys=False, allow_unicode=True)
 
 
 def _one_line(words: str) -> str:
     return " ".join(words.split())
 
 
-def from_words(command: Command) -> InferenceServiceParts:
-    """The parts that a command line alone gives."""
+def from_words(command: Command, given: Sequence[str] = ()) -> InferenceServiceParts:
+    """The parts that a command line alone gives. given: as the user typed it."""
     env = [{"name": name, "value": value} for name, value in command.env]
     source = Source(body={}, kind="command line", flags_known=True)
     parts = InferenceServiceParts(name=None, namespace=None, command=command, source=source, lost=list(command.lost))
+    parts.secrets = frozenset(secrets_in(list(given)))
     parts.carry(env, "engine.env", "command line")
     return parts

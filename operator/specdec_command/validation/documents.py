@@ -86,20 +86,33 @@ class _Builder:
 
     def _mapping(self, path: str, depth: int) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            if self._is_merge(event):
+                merged = self._merged(event, path, depth) | merged
+                continue
             key = self._key(event)
             if key in mapping:
                 raise Unreadable(_line(event), f"the key {key!r} is duplicated")
             inner = f"{path}.{key}" if path else key
             self.lines[inner] = _line(event)
             mapping[key] = self.node(next(self.events), inner, depth + 1)
-        return mapping
+        return {**merged, **mapping}
+
+    def _is_merge(self, event: Any) -> bool:
+        return isinstance(event, yaml.ScalarEvent) and self._tag(event) == _MERGE
+
+    def _merged(self, event: Any, path: str, depth: int) -> dict[str, Any]:
+        """The entries that `<<` brings, from one mapping or several, of which earlier ones have priority."""
+        value = self.node(next(self.events), f"{path}.<<", depth + 1)
+        every = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, dict) for each in every):
+            raise Unreadable(_line(event), "<< must have a mapping, or a list of mappings")
+        return {key: inner for each in reversed(every) for key, inner in each.items()}
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             raise Unreadable(_line(event), "a key must be plain text")
-        if self._tag(event) == _MERGE:
-            raise Unreadable(_line(event), "some Kubernetes tools do not accept merge keys (<<); write the values out")
         return str(event.value)
 
     def _tag(self, event: Any) -> str:

@@ -29,8 +29,10 @@ def methods(resolved: Resolved) -> Iterator[Finding]:
 def _asked(resolved: Resolved) -> Iterator[Finding]:
     word, given = resolved.value("method"), resolved.value("model")
     if word is None:
-        message = f"set the method; the engine would choose {resolved.method or 'none'}"
-        yield at_key("METHOD-OMITTED", "method", None, message)
+        guessed = resolved.method == "draft_model" and given is not None and resolved.draft is None
+        chooses = "reads it from the draft's config.json, which is not known here"
+        message = chooses if guessed else f"would choose {resolved.method or 'none'}"
+        yield at_key("METHOD-OMITTED", "method", None, f"set the method; the engine {message}")
     elif word != resolved.word and resolved.word == "mtp" and not _needs_alias(resolved):
         yield at_key("METHOD-ALIAS", "method", word, f"{word} is the old name of mtp; write mtp")
     if word == "draft_model" and not resolved.at_least("0.15"):

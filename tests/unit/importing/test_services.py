@@ -235,6 +235,6 @@ def test_a_harmful_or_unknown_setting_is_reported(name: str, told: str) -> None:
 def test_other_objects_of_a_file_are_reported() -> None:
     """They are ignored. A user could mistake an LLMInferenceService for an imported service."""
     other = {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService", "metadata": {"name": "big"}}
-    code, _, err = run("import", "-", text=yaml.safe_dump_all([SERVICES["kserve-hub"], other]))
+    code, _, err = run("import", "-", text=yaml.safe_dump_all([SERVICES["kserve-draft"], other]))
     assert code == 0
     assert "ignored: LLMInferenceService big: it is not an InferenceService" in err

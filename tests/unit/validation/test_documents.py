@@ -31,6 +31,13 @@ def test_lines_are_those_of_the_file() -> None:
     assert {path: found.line_of(path) for path in lines} == lines
 
 
+def test_merge_keys_bring_the_entries_that_a_mapping_does_not_have() -> None:
+    """Of several mappings the first has priority, wherever the key stands."""
+    text = "b: &b {x: 1, y: 2}\nc: &c {y: 3, z: 4}\na:\n  z: 5\n  <<: [*b, *c]\nd: {<<: *b}\n"
+    assert only(text).data["a"] == {"x": 1, "y": 2, "z": 5}
+    assert only(text).data["d"] == {"x": 1, "y": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -65,7 +72,8 @@ BOMB = "\n".join(
         ("? [a]\n: 1", "a key must be plain text"),
         ("a: *b", "alias *b has no anchor before it"),
         ("a: &a [*a]", "alias *a has no anchor before it"),
-        ("b: &b {x: 1}\na:\n  <<: *b", "some Kubernetes tools do not accept merge keys (<<); write the values out"),
+        ("b: &b [1]\na:\n  <<: *b", "<< must have a mapping, or a list of mappings"),
+        ("a:\n  <<: 3", "<< must have a mapping, or a list of mappings"),
         ("a: !!python/object:os.system x", "cannot be read as"),
         ("a: !!int x", "'x' cannot be read as int"),
         ("a: " + "9" * 5000, "cannot be read as int"),
