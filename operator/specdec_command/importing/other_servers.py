@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specdec_operator.guest.flags import words_of
-
 _NOT_LANGUAGE: Final = frozenset(
     {
         *("sklearn", "xgboost", "lightgbm", "catboost", "pmml", "paddle", "mlflow", "spark", "keras", "h2o"),
@@ -29,14 +27,24 @@ def other_server(predictor: Mapping[str, Any], container: Mapping[str, Any]) -> 
     for name in _PREDICTORS:
         if name in predictor:
             return f"spec.predictor.{name}: {_rule(name)}"
-    run = " ".join((str(container.get("image", "")), *words_of(container))).lower()
-    if _VLLM.search(run):
+    if names_vllm(container):
         return ""
-    if found := _SERVERS.search(run):
+    if found := _SERVERS.search(_text(container)):
         return f"{found[0]} is another server than vLLM, and a service runs vLLM"
     model_format = container.get("modelFormat")
     name = str(model_format.get("name", "")) if isinstance(model_format, Mapping) else ""
     return f"spec.predictor.model.modelFormat: {_rule(name)}" if name.lower() in _NOT_LANGUAGE else ""
+
+
+def names_vllm(container: Mapping[str, Any]) -> bool:
+    """Whether the image or the command line of a container names vLLM, or KServe's server that runs it."""
+    return _VLLM.search(_text(container)) is not None
+
+
+def _text(container: Mapping[str, Any]) -> str:
+    lists = [container.get(name) for name in ("command", "args")]
+    words = [str(word) for each in lists if isinstance(each, list) for word in each]
+    return " ".join((str(container.get("image", "")), *words)).lower()
 
 
 def _rule(name: str) -> str:

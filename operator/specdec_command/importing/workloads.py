@@ -5,10 +5,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost, Manifest, Replaced
+from specdec_command.importing.other_servers import names_vllm
 from specdec_command.importing.reasons import reason
 from specdec_command.importing.source import Source, guard_command, named
 from specdec_operator import names
-from specdec_operator.guest.flags import engine_container, words_of
+from specdec_operator.guest.flags import engine_container
 
 Body = dict[str, Any]
 DEPLOYMENT: Final = "Deployment"
@@ -30,8 +31,7 @@ _OF_CONTROLLER: Final = ("selector", "revisionHistoryLimit", "paused")
 def runs_vllm(body: Mapping[str, Any]) -> bool:
     """Whether a container of the pods names vLLM, in its image or in its command line."""
     pod = Manifest(body).look(dict, *_TEMPLATE) or {}
-    container = engine_container(pod) or {}
-    return "vllm" in str(container.get("image", "")) or any("vllm" in each for each in words_of(container))
+    return names_vllm(engine_container(pod) or {})
 
 
 def of_deployment(body: Mapping[str, Any]) -> Source:
