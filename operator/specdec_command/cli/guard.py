@@ -12,6 +12,7 @@ from specdec_operator import names
 
 _FIELDS: Final = MappingProxyType({"inferenceservice": "inferenceServiceRef", "deployment": "deploymentRef"})
 _SHORT: Final = MappingProxyType({"isvc": "inferenceservice", "deploy": "deployment"})
+_LLM: Final = ("llmisvc", "llminferenceservice")
 _KINDS: Final = "isvc/NAME for an InferenceService, or deploy/NAME for a Deployment whose pods run vLLM"
 
 What = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{_KINDS}.")]
@@ -31,6 +32,9 @@ def guarding(what: str, namespace: str | None = None, name: str | None = None) -
     kind, _, guest = what.partition("/")
     word = kind.lower().partition(".")[0]  # kubectl also takes inferenceservice.serving.kserve.io
     field = _FIELDS.get(_SHORT.get(word, word.removesuffix("s")))
+    if word.removesuffix("s") in _LLM and guest:
+        message = f"KServe serves {what} with the Deployment {guest}-kserve: write deploy/{guest}-kserve"
+        raise typer.BadParameter(message, param_hint="KIND/NAME")
     if field is None or not guest:
         raise typer.BadParameter(f"{what!r} is not isvc/NAME or deploy/NAME: write {_KINDS}", param_hint="KIND/NAME")
     place = {"namespace": namespace} if namespace else {}

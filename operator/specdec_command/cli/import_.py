@@ -65,7 +65,7 @@ def import_(  # noqa: PLR0913 - one parameter is one option of the command line
     """
     options = _Options(accelerator=accelerator, version=version, name=name, model=model_uri, draft=draft_uri)
     given = list(words or ())
-    there = live(given[0]) if len(given) == 1 and file is None else None
+    there = live(given[0]) if len(given) == 1 and file is None and not _is_file(given[0]) else None
     if there and config is not None:
         raise stop(_ALL_ITSELF)
     if there:

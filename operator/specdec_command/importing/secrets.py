@@ -39,7 +39,7 @@ _PLACES: Final = (
     _URL,
     re.compile(r"\b(?:bearer|basic)\s+(?P<secret>[\w.+/=-]{8,})", re.IGNORECASE),
 )
-"""Where a secret stands: behind its name in an assignment, JSON or a flag; behind the user of a URL; in a header."""
+"""Places of a secret: behind its name in an assignment, JSON or a flag; behind the user of a URL; in a header."""
 _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/=_.-])")
 _PIECE: Final = re.compile(r"[/_-]")
 _WORD: Final = re.compile(r"[a-z]{8,}")

@@ -33,7 +33,8 @@ def test_the_lines_are_few_and_good(what: str, field: str) -> None:
     [
         ("llama", "isvc/NAME"),
         ("isvc/", "isvc/NAME"),
-        ("llmisvc/llama", "isvc/NAME"),
+        ("llmisvc/llama", "deploy/llama-kserve"),
+        ("pod/llama", "isvc/NAME"),
         (f"isvc/{'a' * 60}", "--name"),
         ("isvc/Llama_1", "must match"),
     ],

@@ -25,7 +25,7 @@ def named(answer: dict[str, Any]) -> str:
 
 
 def differences(wanted: Any, found: Any, path: str) -> Iterator[str]:
-    """Where what was found is not what is wanted; null: it must be absent."""
+    """Each place whose value differs from the answer; null: it must be absent."""
     if isinstance(wanted, dict):
         for key, value in wanted.items():
             yield from differences(value, found.get(key) if isinstance(found, dict) else None, f"{path}.{key}")
