@@ -11,7 +11,7 @@ from specdec_command.importing.places import DOWNLOADED, Folder
 from specdec_command.importing.reasons import RENDERED, untaken
 from specdec_command.importing.scaling import carry_scaling
 from specdec_command.importing.secrets import secrets_in
-from specdec_command.importing.source import Source
+from specdec_command.importing.source import Source, readable
 from specdec_operator.guest.flags import engine_container
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
@@ -92,7 +92,7 @@ def read(source: Source) -> InferenceServiceParts:
     whole.take(dict, "status")
     place = _engine(whole)
     container: dict[str, Any] = (whole.look(dict, *place) if place else None) or {}
-    command = command_of(container, _text(place or _PREDICTOR))
+    command = command_of(readable(container), _text(place or _PREDICTOR))
     name, namespace = whole.take(str, "metadata", "name"), whole.take(str, "metadata", "namespace")
     parts = InferenceServiceParts(
         name=name, namespace=namespace, command=command, source=source, lost=list(command.lost)
@@ -126,10 +126,10 @@ def _engine(whole: Manifest) -> tuple[Step, ...] | None:
     """Where the engine's container stands."""
     if whole.look(dict, *_PREDICTOR, "model") is not None:
         return (*_PREDICTOR, "model")
-    containers = whole.look(list, *_PREDICTOR, "containers") or []
+    containers = [readable(each) for each in whole.look(list, *_PREDICTOR, "containers") or []]
     found = engine_container({"containers": containers})
     index = next((at for at, each in enumerate(containers) if each is found), None)
-    return None if found is None or index is None else (*_PREDICTOR, "containers", index)
+    return None if not found or index is None else (*_PREDICTOR, "containers", index)
 
 
 def _text(path: tuple[Step, ...]) -> str:
@@ -181,7 +181,7 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceService
     whole.take(list, *place, "args")
     parts.image = whole.look(str, *place, "image") or ""
     env = [*(whole.take(list, *place, "env") or [])]
-    named = {each.get("name") for each in env if isinstance(each, dict)}
+    named = [each.get("name") for each in env if isinstance(each, dict)]
     env += [{"name": name, "value": value} for name, value in parts.command.env if name not in named]
     if "containers" in place and parts.source.kind == "InferenceService":
         env = list(_without_storage_uri(env, parts))
@@ -210,8 +210,8 @@ def _pod(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts)
     volumes = [each for each in whole.take(list, *_PREDICTOR, "volumes") or [] if isinstance(each, dict)]
     mounts = [each for each in whole.take(list, *place, "volumeMounts") or [] if isinstance(each, dict)]
     memory = _shared_memory(volumes, mounts, parts)
-    volumes = [each for each in volumes if each.get("name") not in memory]
-    mounts = [each for each in mounts if each.get("name") not in memory]
+    volumes = [each for each in volumes if _named(each) not in memory]
+    mounts = [each for each in mounts if _named(each) not in memory]
     parts.folders += _claims(volumes, mounts)
     parts.carry(volumes, "pod.volumes", "spec.predictor.volumes")
     parts.carry(mounts, "pod.volumeMounts", f"{_text(place)}.volumeMounts")
@@ -219,31 +219,35 @@ def _pod(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts)
 
 def _shared_memory(
     volumes: list[dict[str, Any]], mounts: list[dict[str, Any]], parts: InferenceServiceParts
-) -> set[Any]:
+) -> set[str]:
     """Names of the volumes that are /dev/shm alone; their size is carried."""
-    there = {each.get("name") for each in mounts if each.get("mountPath") == "/dev/shm"}  # noqa: S108 - of the pod
-    for each in volumes:
-        if each.get("name") not in there or not isinstance(empty := each.get("emptyDir"), dict):
-            continue
+    there = {_named(each) for each in mounts if each.get("mountPath") == "/dev/shm"}  # noqa: S108 - of the pod
+    found = [each for each in volumes if _named(each) in there and "emptyDir" in each]
+    for each in found:
+        empty = each["emptyDir"] if isinstance(each["emptyDir"], dict) else {}
         if "sizeLimit" in empty:
             parts.carry(str(empty["sizeLimit"]), "pod.sharedMemory", "spec.predictor.volumes")
-            told = f"spec.predictor.volumes ({each['name']}) and its mount"
+            told = f"spec.predictor.volumes ({_named(each)}) and its mount"
             parts.replaced.append(Replaced(field=told, by="the operator mounts shared memory of this size"))
         else:
             why = "shared memory without a limit; the operator's runtime has 1Gi"
             way_out = "set spec.pod.sharedMemory if the engine needs more"
-            parts.lost.append(Lost(field=f"spec.predictor.volumes ({each['name']})", why=why, way_out=way_out))
-    return {each.get("name") for each in volumes if each.get("name") in there and "emptyDir" in each}
+            parts.lost.append(Lost(field=f"spec.predictor.volumes ({_named(each)})", why=why, way_out=way_out))
+    return {_named(each) for each in found}
+
+
+def _named(entry: dict[str, Any]) -> str:
+    return str(entry.get("name"))
 
 
 def _claims(volumes: list[dict[str, Any]], mounts: list[dict[str, Any]]) -> Iterator[Folder]:
-    claims = {each.get("name"): each.get("persistentVolumeClaim") for each in volumes}
+    claims = {_named(each): each.get("persistentVolumeClaim") for each in volumes}
     for each in mounts:
-        claim = claims.get(each.get("name"))
+        claim = claims.get(_named(each))
         if isinstance(claim, dict) and isinstance(path := each.get("mountPath"), str):
             folder = str(each.get("subPath") or "").strip("/")
             uri = f"pvc://{claim.get('claimName')}" + (f"/{folder}" if folder else "")
-            yield Folder(mount=path, uri=uri, volume=str(each.get("name")))
+            yield Folder(mount=path, uri=uri, volume=_named(each))
 
 
 def _artifacts(whole: Manifest, place: tuple[Step, ...], parts: InferenceServiceParts) -> None:

@@ -1,7 +1,7 @@
 """The objects of a file: those that run an engine, with their runtimes, and what to do with the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,9 +42,9 @@ def inputs_of(bodies: Iterable[Any], namespace: str | None = None) -> Inputs:
     sources, ignored, used = [], [], []
     for body in every:
         if body.get("kind") == "InferenceService":
-            runtime = serving_runtimes.runtime_of(body, runtimes) if serving_runtimes.has_model(body) else None
+            source, runtime = _service(body, runtimes)
+            sources.append(source)
             used.append(runtime)
-            sources.append(serving_runtimes.alone(body) if runtime is None else serving_runtimes.merged(body, runtime))
         elif body.get("kind") == DEPLOYMENT and runs_vllm(body):
             sources.append(of_deployment(body))
         elif body not in runtimes:
@@ -54,6 +54,14 @@ def inputs_of(bodies: Iterable[Any], namespace: str | None = None) -> Inputs:
         sources = [_llm(body) for body in every if body.get("kind") == _LLM]
         ignored = [each for each in ignored if not each[0].startswith(_LLM)]
     return Inputs(sources=tuple(sources), ignored=tuple(ignored))
+
+
+def _service(body: Mapping[str, Any], runtimes: list[dict[str, Any]]) -> tuple[Source, Mapping[str, Any] | None]:
+    """An InferenceService with its runtime, if that is among these."""
+    service, written = serving_runtimes.with_model(body)
+    runtime = serving_runtimes.runtime_of(service, runtimes) if serving_runtimes.has_model(service) else None
+    source = serving_runtimes.alone(service) if runtime is None else serving_runtimes.merged(service, runtime)
+    return replace(source, written={**written, **source.written}), runtime
 
 
 def _objects(body: Any) -> Iterator[dict[str, Any]]:

@@ -39,6 +39,7 @@ _CHOICE: Final = (
     *("builtInAdapter", "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "hostIPC"),
 )
 """Fields by which KServe chooses a runtime, and fields that it does not put into the pod of one model."""
+_OLD: Final = "huggingface"
 _OWN_SERVER: Final = "kserve-vllmserver"
 _SERVER_TYPE: Final = "serving.kserve.io/server-type"
 
@@ -51,7 +52,8 @@ def runtime_of(service: Mapping[str, Any], runtimes: Sequence[Mapping[str, Any]]
     ordered = [*near, *(each for each in runtimes if each.get("kind") == KINDS[1])]
     if name := runtime_named(service):
         return next((each for each in ordered if named(each)[0] == name), None)
-    wanted = str((_model(service).get("modelFormat") or {}).get("name", ""))
+    model_format = _model(service).get("modelFormat")
+    wanted = str(model_format.get("name", "")) if isinstance(model_format, Mapping) else ""
     fitting = [each for each in ordered if _chosen_for(each, wanted)]
     return fitting[0] if len({each.get("kind") for each in fitting}) == len(fitting) and fitting else None
 
@@ -69,6 +71,22 @@ def has_model(service: Mapping[str, Any]) -> bool:
     return bool(_model(service))
 
 
+def with_model(service: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """The InferenceService with `model` instead of the older field `huggingface`, as KServe's webhook writes it, and
+    where that was written.
+    """
+    spec = service.get("spec")
+    predictor = spec.get("predictor") if isinstance(spec, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(predictor, Mapping) or predictor.get("model") is not None:
+        return service, {}
+    if not isinstance(old := predictor.get(_OLD), Mapping):
+        return service, {}
+    rest = {key: value for key, value in predictor.items() if key != _OLD}
+    model = {**old, "modelFormat": {"name": _OLD}}
+    written = {_MODEL: f"spec.predictor.{_OLD}"}
+    return {**service, "spec": {**spec, "predictor": {**rest, "model": model}}}, written
+
+
 def _model(service: Mapping[str, Any]) -> Mapping[str, Any]:
     value: Any = service
     for step in ("spec", "predictor", "model"):
@@ -79,7 +97,8 @@ def _model(service: Mapping[str, Any]) -> Mapping[str, Any]:
 def _chosen_for(runtime: Mapping[str, Any], wanted: str) -> bool:
     spec = runtime.get("spec")
     spec = spec if isinstance(spec, Mapping) else {}
-    formats = [each for each in spec.get("supportedModelFormats") or () if isinstance(each, Mapping)]
+    listed = spec.get("supportedModelFormats")
+    formats = [each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, Mapping)]
     fits = any(each.get("name") == wanted and each.get("autoSelect") for each in formats)
     return fits and not spec.get("disabled") and not spec.get("multiModel")
 
@@ -161,17 +180,18 @@ def _together(key: str, of_runtime: Any, of_service: Any) -> Any:
 
 
 def _by_key(key: str, of_runtime: Iterable[Any], of_service: Iterable[Any]) -> Iterator[Any]:
-    own = {each.get(key): each for each in of_service if isinstance(each, dict)}
-    for each in of_runtime:
-        yield own.pop(each.get(key), each) if isinstance(each, dict) else each
-    yield from own.values()
-    yield from (each for each in of_service if not isinstance(each, dict))
+    """The service's entries, and those of the runtime whose key they do not have."""
+    own = [each.get(key) for each in of_service if isinstance(each, dict)]
+    yield from (each for each in of_runtime if not isinstance(each, dict) or each.get(key) not in own)
+    yield from of_service
 
 
 def _own_annotations(predictor: Body, written: Mapping[str, str]) -> Iterator[Replaced]:
     """Takes out annotations by which Knative's proxy finds metrics: the operator reads them from the pods."""
     place = written.get("spec.predictor.annotations", "spec.predictor.annotations")
-    for key in [each for each in predictor.get("annotations") or () if each.startswith("prometheus.kserve.io/")]:
+    annotations = predictor.get("annotations")
+    keys = [str(each) for each in annotations] if isinstance(annotations, dict) else []
+    for key in (each for each in keys if each.startswith("prometheus.kserve.io/")):
         del predictor["annotations"][key]
         yield Replaced(field=f"{place}[{key}]", by="the operator reads the metrics of its pods itself")
 
@@ -179,10 +199,12 @@ def _own_annotations(predictor: Body, written: Mapping[str, str]) -> Iterator[Re
 def _for_cpu(model: Body, runtime: Mapping[str, Any]) -> None:
     """Gives the image its name for CPUs, as KServe does for its own vLLM server if no device is requested."""
     meta = runtime.get("metadata")
-    kind = ((meta.get("annotations") or {}) if isinstance(meta, Mapping) else {}).get(_SERVER_TYPE)
+    annotations = meta.get("annotations") if isinstance(meta, Mapping) else None
+    kind = annotations.get(_SERVER_TYPE) if isinstance(annotations, Mapping) else None
     image = str(model.get("image", ""))
-    amounts = [each for each in (model.get("resources") or {}).values() if isinstance(each, Mapping)]
-    devices = any("/" in str(name) for each in amounts for name in each)
+    resources = model.get("resources")
+    amounts = resources.values() if isinstance(resources, Mapping) else ()
+    devices = any("/" in str(name) for each in amounts if isinstance(each, Mapping) for name in each)
     if (named(runtime)[0] == _OWN_SERVER or kind == "vllmserver") and not devices and "@" not in image:
         name, colon, tag = image.rpartition(":")
         model["image"] = f"{name}-cpu:{tag}" if colon else f"{image}-cpu"

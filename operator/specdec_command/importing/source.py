@@ -49,6 +49,15 @@ class Source:
         return tuple(replace(each, field=self.place(each.field)) for each in every)
 
 
+_LISTS: Final = ("command", "args", "env")
+
+
+def readable(container: Any) -> dict[str, Any]:
+    """A container without what is not a list where Kubernetes has one."""
+    every = container.items() if isinstance(container, Mapping) else ()
+    return {key: value for key, value in every if key not in _LISTS or isinstance(value, list)}
+
+
 def guard_command(body: Mapping[str, Any], kind: str, suffix: str = "") -> str:
     """`specdec guard KIND/NAME` with the namespace of an object. suffix: of the name of what is guarded."""
     name, namespace = named(body)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from specdec_command.importing.manifest import Lost, Manifest, Replaced
 from specdec_command.importing.other_servers import names_vllm
 from specdec_command.importing.reasons import reason
-from specdec_command.importing.source import Source, guard_command, named
+from specdec_command.importing.source import Source, guard_command, named, readable
 from specdec_operator import names
 from specdec_operator.guest.flags import engine_container
 
@@ -31,7 +31,9 @@ _OF_CONTROLLER: Final = ("selector", "revisionHistoryLimit", "paused")
 def runs_vllm(body: Mapping[str, Any]) -> bool:
     """Whether a container of the pods names vLLM, in its image or in its command line."""
     pod = Manifest(body).look(dict, *_TEMPLATE) or {}
-    return names_vllm(engine_container(pod) or {})
+    containers = pod.get("containers")
+    every = [readable(each) for each in (containers if isinstance(containers, list) else ())]
+    return names_vllm(engine_container({"containers": every}) or {})
 
 
 def of_deployment(body: Mapping[str, Any]) -> Source:
@@ -45,6 +47,7 @@ def of_deployment(body: Mapping[str, Any]) -> Source:
         whole.take(object, each)
     lost: list[Lost] = []
     predictor = {**_pod(whole), **_meta(whole, lost)}
+    labels = _without_selected(whole, ("metadata", "labels"), lost)
     replicas = whole.take(int, "spec", "replicas")
     predictor["minReplicas"] = 1 if replicas is None else replicas
     replaced = [
@@ -52,7 +55,7 @@ def of_deployment(body: Mapping[str, Any]) -> Source:
         for each in _OF_CONTROLLER
         if whole.take(object, "spec", each) is not None
     ]
-    meta = whole.take(dict, "metadata") or {}
+    meta = {**(whole.take(dict, "metadata") or {}), "labels": labels}
     lost += [reason(path, value, guard) for path, value in whole.left()]
     return Source(
         body={"metadata": meta, "spec": {"predictor": predictor}},
@@ -71,22 +74,29 @@ def _pod(whole: Manifest) -> Body:
 
 
 def _meta(whole: Manifest, lost: list[Lost]) -> Body:
-    """Labels and annotations of the pods. Labels of the selector would bring the new pods behind the old Service."""
+    """Labels and annotations of the pods."""
+    labels = _without_selected(whole, ("spec", "template", "metadata", "labels"), lost)
+    annotations = whole.take(dict, "spec", "template", "metadata", "annotations") or {}
+    whole.take(object, "spec", "template", "metadata", "creationTimestamp")
+    return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
+
+
+def _without_selected(whole: Manifest, path: tuple[str, ...], lost: list[Lost]) -> dict[str, Any]:
+    """Labels without those of the selector, which would bring the new pods behind the old Service: KServe also copies
+    the labels of an InferenceService to its pods.
+    """
     selector = whole.look(dict, "spec", "selector", "matchLabels") or {}
-    labels = whole.take(dict, "spec", "template", "metadata", "labels") or {}
+    labels = whole.take(dict, *path) or {}
     lost += (
         Lost(
-            field=f"spec.template.metadata.labels[{name}] ({value})",
+            field=f"{'.'.join(path)}[{name}] ({value})",
             why="a Service of the Deployment selects it, and would send requests to the new pods too",
             way_out="set it in spec.pod.labels when you move the clients",
         )
         for name, value in labels.items()
         if name in selector
     )
-    kept = {name: value for name, value in labels.items() if name not in selector}
-    annotations = whole.take(dict, "spec", "template", "metadata", "annotations") or {}
-    whole.take(object, "spec", "template", "metadata", "creationTimestamp")
-    return {**({"labels": kept} if kept else {}), **({"annotations": annotations} if annotations else {})}
+    return {name: value for name, value in labels.items() if name not in selector}
 
 
 def _address(body: Mapping[str, Any]) -> str:

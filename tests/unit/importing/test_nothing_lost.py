@@ -7,7 +7,9 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from specdec_command.cli.commands import application
 from specdec_command.importing.inference_service import read
 from specdec_command.importing.inputs import inputs_of
 from specdec_command.importing.platform import accelerator_of
@@ -140,3 +142,42 @@ def test_an_unknown_field_is_reported(holder: str, field: str, value: Any) -> No
     """Kubernetes and KServe add fields; none of them may disappear without a line."""
     (line,) = (each for each in with_field(holder, field, value).splitlines() if field in each)
     assert line.startswith("# NOT CARRIED OVER: ")
+
+
+ODD = [None, 3, True, "x", [], [3], {}, {"a": [3]}, [{"name": 3}], "{{", "$("]
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(each for key, below in inner for each in paths(below, (*path, key)))]
+
+
+def everything() -> list[dict[str, Any]]:
+    """A runtime, its service and a Deployment with all known fields."""
+    runtime, deployment = copy.deepcopy(RUNTIME), copy.deepcopy(DEPLOYMENT)
+    runtime["spec"] |= OF_RUNTIME | {"supportedModelFormats": [{"name": "vLLM", "autoSelect": True}]}
+    runtime["spec"]["containers"][0] |= CONTAINER
+    deployment["spec"] |= OF_DEPLOYMENT
+    deployment["spec"]["template"]["spec"] |= OF_TEMPLATE
+    deployment["spec"]["template"]["spec"]["containers"][0] |= CONTAINER
+    service = copy.deepcopy(SERVICE)
+    service["spec"]["predictor"] |= OF_TEMPLATE
+    service["spec"]["predictor"]["model"] |= CONTAINER | {"modelFormat": {"name": "vLLM"}}
+    return copy.deepcopy([runtime, service, deployment])
+
+
+PATHS = [each for each in paths(everything()) if len(each) > 1 and each[-1] != "kind"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(path=st.sampled_from(PATHS), value=st.sampled_from(ODD))
+def test_an_odd_value_causes_no_traceback(path: tuple[Any, ...], value: Any) -> None:
+    """Whatever stands at one place of a file, the command ends with an exit code that it documents."""
+    bodies: Any = everything()
+    holder = bodies
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = value
+    result = CliRunner().invoke(application(), ["import", "-"], input=yaml.safe_dump_all(bodies))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (0, 1, 2, 3)
