@@ -121,6 +121,8 @@ def _names(made: Models, args: dict[str, Any], parts: InferenceServiceParts, cal
 
 def _draft(made: Models, parts: InferenceServiceParts, given: str | None) -> None:
     config = dict(made.speculation or {})
+    if config.get("method") == "custom_class":
+        made.notes.append(f"the operator's runtime must have {config.get('model')}, a Python class of the old image")
     if config.get("method") == "custom_class" or not isinstance(text := config.get("model"), str):
         made.draft = {"uri": given or _DRAFT}
         return

@@ -69,8 +69,8 @@ def accelerator_of(parts: InferenceServiceParts) -> tuple[Accelerator, str]:
     env = [str(each.get("name")) for each in _env(parts)]
     args = command_line.read(parts.command.words, build_of(Accelerator.NVIDIA.value, None))
     if sign := _foreign(asked, env, parts, args):
-        way_out = f"guard the existing {parts.source.kind}: `{parts.source.guard}`"
-        return Accelerator.NVIDIA, f"{sign}: the operator has runtimes for NVIDIA, Ascend and CPUs only: {way_out}"
+        why = f"{sign}: the operator has runtimes for NVIDIA, Ascend and CPUs only"
+        return Accelerator.NVIDIA, f"{why}: {parts.source.way_out}"
     image = _words(parts.image)
     npu = args.args.get("quantization") == "ascend" or args.args.get("device") == "npu"
     if npu or image & set(_ASCEND.images) or any(each.startswith(_ASCEND.env) for each in env):

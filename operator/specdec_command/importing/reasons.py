@@ -56,8 +56,7 @@ _UNKNOWN: Final = ("a service has no field for it", "see docs/api.md, or use `GU
 
 def over_several(source: Source) -> str:
     """Why an engine over several pods is not imported."""
-    why = "this engine runs over several pods, and a service has one pod for each replica"
-    return f"{why}; guard the existing {source.kind}: `{source.guard}`" if source.body else why
+    return f"this engine runs over several pods, and a service has one pod for each replica; {source.way_out}"
 
 
 def untaken(whole: Manifest, source: Source) -> tuple[list[Lost], list[str]]:

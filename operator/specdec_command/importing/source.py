@@ -32,6 +32,12 @@ class Source:
         """The command that prints the guard of the object."""
         return guard_command(self.body, "deploy" if self.kind == "Deployment" else "isvc")
 
+    @property
+    def way_out(self) -> str:
+        """What to do if there cannot be a service."""
+        what = self.kind if self.body else "service"
+        return f"guard the existing {what}: `{self.guard}`"
+
     def place(self, path: str) -> str:
         """Where the user finds a path of `body`."""
         fitting = [
