@@ -6,8 +6,6 @@ from typing import Any, Final
 from specdec_command.importing.manifest import Lost
 from specdec_engine.case import Json
 from specdec_engine.flags import option
-from specdec_engine.tables import row_holds, table
-from specdec_engine.version import Build
 
 _NGRAM: Final = "[ngram]"
 _KEYS: Final = MappingProxyType(
@@ -22,10 +20,9 @@ _KEYS: Final = MappingProxyType(
     }
 )
 """vLLM 0.8 and older, vllm/engine/arg_utils.py: flag -> key of --speculative-config."""
-_BY_BATCH_SIZE: Final = "add rows with tokens 0 to spec.speculation.tokensByBatchSize"
 _ENDED: Final = MappingProxyType(
     {
-        "speculative_disable_by_batch_size": _BY_BATCH_SIZE,
+        "speculative_disable_by_batch_size": "add rows with tokens 0 to spec.speculation.tokensByBatchSize",
         "speculative_disable_mqa_scorer": "remove it: engines since 0.11 have no such scorer",
         "spec_decoding_acceptance_method": "see spec.speculation.rejection",
         "typical_acceptance_sampler_posterior_threshold": "see spec.speculation.rejection",
@@ -33,18 +30,8 @@ _ENDED: Final = MappingProxyType(
         "disable_logprobs_during_spec_decoding": "remove it: engines since 0.11 return them",
     }
 )
-_ENDED_KEYS: Final = MappingProxyType(
-    {
-        "disable_by_batch_size": _BY_BATCH_SIZE,
-        "disable_mqa_scorer": "remove it: engines since 0.11 have no such scorer",
-        "acceptance_method": "see spec.speculation.rejection",
-        "posterior_threshold": "see spec.speculation.rejection",
-        "posterior_alpha": "see spec.speculation.rejection",
-        "disable_logprobs": "remove it: engines since 0.11 return them",
-        "speculative_token_tree": "remove it: the engine drafts one sequence",
-    }
-)
-"""Keys of --speculative-config that engines had once, and the way out of those that still mean something."""
+_LEAST_WINDOW: Final = 1
+"""Of n-gram lookup in those releases, if --ngram-prompt-lookup-min is not given; today both ends are the same then."""
 _SERVER: Final = frozenset(
     {
         *("backend", "task", "http_port", "grpc_port", "workers", "predictor_host", "predictor_protocol"),
@@ -54,8 +41,6 @@ _SERVER: Final = frozenset(
     }
 )
 """Of KServe's Hugging Face server, python/huggingfaceserver."""
-_LEAST_WINDOW: Final = 1
-"""Of n-gram lookup in those releases, if --ngram-prompt-lookup-min is not given; today both ends are the same then."""
 _HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
 
 
@@ -67,22 +52,17 @@ def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
         lost.append(Lost(field=f"--config={file}", why=why, way_out=way_out))
 
 
-def with_todays_speculation(
-    speculation: Json | None, args: dict[str, Any], build: Build, lost: list[Lost]
-) -> Json | None:
-    """The configuration with the values of old flags, which are taken out of `args`. Ended flags and keys are listed as
-    lost.
-    """
+def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost: list[Lost]) -> Json | None:
+    """The configuration with the values of old flags, which are taken out of `args`. Ended flags are listed as lost."""
+    if "ngram_prompt_lookup_max" in args:
+        args.setdefault("ngram_prompt_lookup_min", _LEAST_WINDOW)
     for name in sorted(_ENDED.keys() & args.keys()):
         args.pop(name)
         lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))
-    speculation = _without_ended_keys(speculation, build, lost)
     given = {key: args.pop(flag) for flag, key in _KEYS.items() if flag in args}
     named = (speculation or {}).get("model") == _NGRAM
     if not given and not named:
         return speculation
-    if "prompt_lookup_max" in given:
-        given.setdefault("prompt_lookup_min", _LEAST_WINDOW)
     merged = {key: _number(value) for key, value in given.items()} | dict(speculation or {})
     if merged.get("model") == _NGRAM:
         merged |= {"method": "ngram"}
@@ -90,23 +70,6 @@ def with_todays_speculation(
     elif "model" in merged and "method" not in merged:
         merged["method"] = _method(str(merged["model"]))
     return merged
-
-
-def _without_ended_keys(speculation: Json | None, build: Build, lost: list[Lost]) -> Json | None:
-    """The configuration without keys that only older engines had. Keys that no engine had stay: they are mistakes."""
-    if speculation is None:
-        return None
-    known = table("fields")["fields"]
-    kept = dict(speculation)
-    for key in speculation:
-        name = key.replace("-", "_")
-        ended = name in known and "until" in known[name] and not row_holds(known[name], build.vllm)
-        if ended or (name in _ENDED_KEYS and name not in known):
-            last = f"; {known[name]['until']} was the last" if ended else ""
-            why = f"vllm {build.vllm} does not have this key{last}"
-            way_out = _ENDED_KEYS.get(name, "remove it")
-            lost.append(Lost(field=f"--speculative-config ({key}: {kept.pop(key)})", why=why, way_out=way_out))
-    return kept
 
 
 def _number(value: Any) -> Any:

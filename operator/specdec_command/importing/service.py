@@ -13,6 +13,7 @@ import yaml
 from specdec_command.importing import legacy
 from specdec_command.importing.command import Command
 from specdec_command.importing.downloads import without_downloads
+from specdec_command.importing.ended_keys import without_ended_keys
 from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost, Replaced
 from specdec_command.importing.models import Models, models_of
@@ -140,7 +141,8 @@ def _read(parts: InferenceServiceParts, wanted: Wanted) -> _Reading:
     line = command_line.read((*parts.command.words, *config), wanted.build)
     args = dict(line.args)
     legacy.without_a_file(args, lost)
-    speculation = legacy.with_todays_speculation(line.speculation, args, wanted.build, lost)
+    speculation = without_ended_keys(line.speculation, wanted.build, lost)
+    speculation = legacy.with_todays_speculation(speculation, args, lost)
     models = models_of(args, speculation, parts, model=wanted.model, draft=wanted.draft)
     lost += without_secret_flags(args, parts)
     lost += without_its_files(args, parts)
