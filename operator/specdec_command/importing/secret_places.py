@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost
-from specdec_command.importing.secrets import HIDDEN, is_secret_name
+from specdec_command.importing.secrets import HIDDEN, is_secret_name, names_secret
 from specdec_engine.flags import option
 
 _LONG: Final = 8
@@ -17,10 +17,12 @@ _WHY: Final = "a secret as text, which is not copied"
 def without_secret_flags(args: dict[str, Any], parts: InferenceServiceParts) -> Iterator[Lost]:
     """Takes out flags with secrets, and yields them. The key of the API becomes a variable, as vLLM also reads it."""
     for name in [each for each in args if is_secret_name(each)]:
-        value = args.pop(name)
-        if value in (None, True, False):
-            args[name] = value
-        elif name == "api_key":
+        value = args[name]
+        texts = value if isinstance(value, list) else [value]
+        if not any(isinstance(each, str) and names_secret(name, each) for each in texts):
+            continue
+        del args[name]
+        if name == "api_key":
             _into_env(parts)
             yield Lost(field=option(name), why=f"{_WHY}; engine.env has {_KEY} instead", way_out=_create(parts, _KEY))
         elif name == "hf_token":
@@ -42,9 +44,7 @@ def without_secrets(spec: dict[str, Any], parts: InferenceServiceParts) -> tuple
 
 def _variable(each: Any, parts: InferenceServiceParts, lost: list[Lost]) -> Any:
     name, value = (str(each.get("name")), each.get("value")) if isinstance(each, dict) else ("", None)
-    if not isinstance(value, str) or not value or value.startswith("$("):
-        return each
-    if value not in parts.secrets and not is_secret_name(name):
+    if not isinstance(value, str) or (value not in parts.secrets and not names_secret(name, value)):
         return each
     lost.append(Lost(field=f"env {name}", why=_WHY, way_out=_create(parts, name)))
     return _from_secret(parts, name)

@@ -9,7 +9,7 @@ HIDDEN: Final = "REDACTED"
 _NAMED: Final = (
     r"(?:[A-Za-z0-9_.-]*[_.-])?"
     r"(?:(?:api|access|private|secret|encryption|signing|license|auth)?[_.-]?key|token|secret|pass(?:word|wd|phrase)?|"
-    r"pwd|credentials?|auth|access[_-]key[_-]id)"
+    r"pwd|pat|credentials?|auth|access[_-]key[_-]id)"
 )
 _NAME: Final = re.compile(_NAMED + r"|\w*(?:PASSWORD|APIKEY|TOKEN)", re.IGNORECASE)
 _NO_NAME: Final = re.compile(
@@ -27,7 +27,7 @@ _SHAPES: Final = (
     r"github_pat_[A-Za-z0-9_]{16,}",
     r"glpat-[A-Za-z0-9_-]{12,}",
     r"xox[abprs]-[A-Za-z0-9-]{10,}",
-    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+    r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
 )
 _SHAPE: Final = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(_SHAPES) + ")", re.DOTALL)
@@ -41,6 +41,10 @@ _PLACES: Final = (
 )
 """Places of a secret: behind its name in an assignment, JSON or a flag; behind the user of a URL; in a header."""
 _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/=_.-])")
+_PUBLIC: Final = re.compile(
+    r"|true|false|yes|no|on|off|none|\d{1,5}|\$.*|/(?:[\w.-]+/)+[\w.-]+", re.IGNORECASE | re.DOTALL
+)
+"""Values that are no secrets, whatever their names: switches, numbers, variables and files."""
 _PIECE: Final = re.compile(r"[/_-]")
 _WORD: Final = re.compile(r"[a-z]{8,}")
 _LEAST_PIECE: Final = 20
@@ -65,14 +69,14 @@ def secrets_in(value: Any, name: str = "") -> Iterator[str]:
     """The secrets in a manifest, by the names of their fields, variables and flags, and by shape."""
     if isinstance(value, Mapping):
         called, text = value.get("name"), value.get("value")
-        if isinstance(called, str) and isinstance(text, str) and is_secret_name(called) and not _is_reference(text):
+        if isinstance(called, str) and isinstance(text, str) and names_secret(called, text):
             yield text
         for key, inner in value.items():
             yield from secrets_in(inner, str(key))
     elif isinstance(value, list | tuple):
         yield from _in_words(value)
     elif isinstance(value, str):
-        if is_secret_name(name) and not _is_reference(value):
+        if names_secret(name, value):
             yield value
         yield from _in_text(value)
 
@@ -82,8 +86,9 @@ def _in_words(words: list[Any] | tuple[Any, ...]) -> Iterator[str]:
     for at, word in enumerate(words):
         yield from secrets_in(word)
         after = words[at + 1] if at + 1 < len(words) else ""
-        if isinstance(word, str) and word.startswith("-") and is_secret_name(word) and isinstance(after, str):
-            yield from () if after.startswith(("-", "$")) else (after,)
+        flag = isinstance(word, str) and word.startswith("-") and isinstance(after, str) and not after.startswith("-")
+        if flag and names_secret(word, after):
+            yield after
 
 
 def _in_text(text: str) -> Iterator[str]:
@@ -91,13 +96,13 @@ def _in_text(text: str) -> Iterator[str]:
     yield from (found[0] for found in _LONG.finditer(text) if _random(found[0]))
     for pattern in _PLACES:
         for found in pattern.finditer(text):
-            if is_secret_name(found.groupdict().get("name", "token")):
+            if names_secret(found.groupdict().get("name", "token"), found["secret"]):
                 yield found["secret"]
 
 
-def _is_reference(text: str) -> bool:
-    """Whether a value only names where a secret is: a variable."""
-    return text.startswith("$") or not text
+def names_secret(name: str, value: str) -> bool:
+    """Whether a flag or a variable has a secret as its value, and not a switch, a number, a file or a variable."""
+    return is_secret_name(name) and _PUBLIC.fullmatch(value) is None
 
 
 def hidden(text: str, secrets: frozenset[str]) -> str:
