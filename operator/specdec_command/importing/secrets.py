@@ -44,7 +44,7 @@ _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/_-]{40,}={0,2}(?![
 _PUBLIC: Final = re.compile(
     r"|true|false|yes|no|on|off|none|\d{1,5}|\$.*|/(?:[\w.-]+/)+[\w.-]+", re.IGNORECASE | re.DOTALL
 )
-"""Values that are no secrets, whatever their names: switches, numbers, variables and files."""
+"""Values that never are secrets, whatever their names: switches, numbers, variables and files."""
 _PIECE: Final = re.compile(r"[/_-]")
 _WORD: Final = re.compile(r"[a-z]{8,}")
 _LEAST_PIECE: Final = 20

@@ -63,7 +63,7 @@ def test_names_paths_and_references_are_not_secrets(value: object) -> None:
 @pytest.mark.parametrize(
     "words", [["--api-key", "opensesame"], ["--hf-token=opensesame"], ["--my-password=opensesame"]]
 )
-def test_a_secret_of_a_command_line_is_neither_copied_nor_printed(words: list[str]) -> None:
+def test_a_secret_of_a_command_line_is_not_copied_or_printed(words: list[str]) -> None:
     """The output has a comment for it, and the exit code is 3."""
     result = CliRunner().invoke(application(), ["import", "--", "vllm", "serve", "acme/chat", *words])
     assert result.exit_code == 3
@@ -72,7 +72,7 @@ def test_a_secret_of_a_command_line_is_neither_copied_nor_printed(words: list[st
 
 
 def test_a_secret_in_a_refusal_is_not_printed() -> None:
-    """Neither by the reason why there is no service."""
+    """The reason why there is no service does not show it."""
     model = {"args": ["--nnodes=2", "--api-key=opensesame"], "env": [{"name": "X_TOKEN", "value": "opensesame"}]}
     body = {"kind": "InferenceService", "spec": {"predictor": {"model": model}}}
     result = CliRunner().invoke(application(), ["import", "-"], input=yaml.safe_dump(body))
