@@ -7,6 +7,7 @@ import yaml
 
 from tests.wire.api import ISVC, SIS, Object
 from tests.wire.command import Command
+from tests.wire.guests import SERVING_RUNTIME
 from tests.wire.world import World
 
 TWENTY = pathlib.Path(__file__).parents[1] / "unit" / "importing" / "services.yaml"
@@ -19,8 +20,18 @@ def specdec(kubeconfig: pathlib.Path, world: World) -> Command:
 
 
 async def test_an_inference_service_of_the_cluster_is_imported(world: World, specdec: Command) -> None:
-    """With only the fields that its writers set: the fields that the API server adds are not settings."""
-    model = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://llama/8b", "args": ["--max-model-len=4096"]}
+    """With the flags of its runtime and only the fields that its writers set: the fields that the API server adds are
+    not settings.
+    """
+    container = {"name": "kserve-container", "args": ["--max-model-len=4096"]}
+    runtime: Object = {
+        "apiVersion": SERVING_RUNTIME[0],
+        "kind": "ServingRuntime",
+        "metadata": {"name": "fast"},
+        "spec": {"supportedModelFormats": [{"name": "huggingface"}], "containers": [container]},
+    }
+    await world.api.apply(SERVING_RUNTIME, world.namespace, runtime, "somebody")
+    model = {"modelFormat": {"name": "huggingface"}, "storageUri": "pvc://llama/8b", "runtime": "fast"}
     body: Object = {
         "apiVersion": ISVC[0],
         "kind": "InferenceService",
