@@ -84,10 +84,10 @@ def _left(found: Coverage, resolved: Resolved) -> Iterator[Finding]:
     most = found.asked * found.step
     covered = f"above {found.requests} requests" if found.requests else "with any number of requests"
     message = (
-        f"decoding leaves the graphs {covered}, because each has {found.step} tokens (K + 1) in a step and the largest "
-        f"graph has {max(found.sizes, default=found.largest)}; a batch may have {found.asked}"
+        f"decoding leaves the graphs {covered}, because each may have {found.step} tokens (K + 1) in a step and the "
+        f"largest graph has {max(found.sizes, default=found.largest)}; a batch may have {found.asked}"
     )
-    chosen = found.chosen or found.limited
+    chosen = (found.chosen or found.limited) and resolved.method != "suffix"  # which seldom drafts that many
     rule = "GRAPH-COVERAGE" if chosen else "GRAPH-COVERAGE-DEFAULT"
     yield at_flag(rule, _place(resolved), found.asked, f"{message}; {_way_out(found, most, resolved)}")
 
