@@ -1,5 +1,6 @@
-"""Real webhooks that refuse what is made in one namespace, or give its pods a scheduling gate. Their server is this
-file as a program, for the API server of the local cluster only reaches what is in the cluster's own network.
+"""Real webhooks that refuse what is made in one namespace, give its pods a scheduling gate, or undo a change. Their
+server is this file as a program, for the API server of the local cluster only reaches what is in the cluster's own
+network.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ async def refusing(
 
     prefix: of the server's command line, so that it runs where the API server reaches it.
     """
-    async with _serving(api, namespace, group, resource, prefix=prefix, kind="validating"):
+    async with _serving(api, namespace, (group, resource, "CREATE"), prefix=prefix):
         yield f'admission webhook "images.example.com" denied the request: {WORDS}'
 
 
@@ -40,24 +41,41 @@ async def gating(api: Api, namespace: str, *, prefix: Sequence[str] = ()) -> Asy
     """For the length of the block each pod that is made in the namespace has the scheduling gate GATE, as a job queue
     sets it: the pod is scheduled once another component removes the gate.
     """
-    async with _serving(api, namespace, "", "pods", prefix=prefix, kind="mutating"):
+    gate = {"op": "add", "path": "/spec/schedulingGates", "value": [{"name": GATE}]}
+    async with _serving(api, namespace, ("", "pods", "CREATE"), prefix=prefix, patch=[gate]):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def undoing(api: Api, namespace: str, group: str, resource: str, path: str, value: object) -> AsyncIterator[None]:
+    """For the length of the block each change of an object of the namespace leaves this value at this path."""
+    patch = [{"op": "replace", "path": path, "value": value}]
+    async with _serving(api, namespace, (group, resource, "UPDATE"), patch=patch):
         yield
 
 
 @contextlib.asynccontextmanager
 async def _serving(
-    api: Api, namespace: str, group: str, resource: str, *, prefix: Sequence[str], kind: str
+    api: Api,
+    namespace: str,
+    about: tuple[str, str, str],
+    *,
+    prefix: Sequence[str] = (),
+    patch: Sequence[Object] = (),
 ) -> AsyncIterator[None]:
+    """about: group, resource and operation. patch: of each object; none: it is refused."""
+    (group, resource, operation), kind = about, "mutating" if patch else "validating"
     path = f"{_KINDS}/{kind}webhookconfigurations"
     with tempfile.TemporaryDirectory() as made:
         folder, name = pathlib.Path(made), f"no-new-{resource}-{namespace}"
         pki.self_signed(folder, "webhook", "/CN=webhook", names="IP:127.0.0.1")
-        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, kind]
+        argv = [*prefix, sys.executable, "-m", "tests.webhook", made, json.dumps(patch)]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[1]) as server:
             try:
                 assert server.stdout is not None
                 port = int(server.stdout.readline())  # it listens, on a port that is free where it runs
-                rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
+                rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": [operation]}
+                rule["resources"] = [resource]
                 await api.call("post", path, _configuration(name, namespace, rule, port, folder))
                 await asyncio.sleep(2)  # the API server takes it in
                 yield
@@ -82,9 +100,9 @@ def _configuration(name: str, namespace: str, rule: Object, port: int, folder: p
 
 
 class _Review(BaseHTTPRequestHandler):
-    """Refuses an object, or adds the gate to a pod."""
+    """Changes each object by the patch; without one, refuses it."""
 
-    gates = False
+    patch: Sequence[Object] = ()
 
     def log_message(self, *_: object) -> None:
         """Nothing: it is asked again and again."""
@@ -92,10 +110,9 @@ class _Review(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One object."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = {"uid": asked["request"]["uid"], "allowed": self.gates}
-        if self.gates:
-            patch = [{"op": "add", "path": "/spec/schedulingGates", "value": [{"name": GATE}]}]
-            answer |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+        answer = {"uid": asked["request"]["uid"], "allowed": bool(self.patch)}
+        if self.patch:
+            answer |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(self.patch).encode()).decode()}
         else:
             answer["status"] = {"message": WORDS}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
@@ -118,5 +135,5 @@ def _serve(folder: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    _Review.gates = sys.argv[2] == "mutating"
+    _Review.patch = json.loads(sys.argv[2])
     _serve(pathlib.Path(sys.argv[1]))

@@ -27,11 +27,15 @@ class Invalid(OperatorError):
 
 
 class Unavailable(OperatorError):
-    """Something that the operator needs does not answer now. after: seconds for which it asked not to be asked."""
+    """Something that the operator needs does not answer now. after: seconds for which it asked not to be asked.
 
-    def __init__(self, reason: str, message: str, *, after: float = 0.0) -> None:
+    status: HTTP's, if an answer was the reason; else 0.
+    """
+
+    def __init__(self, reason: str, message: str, *, after: float = 0.0, status: int = 0) -> None:
         super().__init__(reason, message)
         self.after = after
+        self.status = status
 
 
 class TooLarge(Unavailable):

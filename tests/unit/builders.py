@@ -107,10 +107,15 @@ def make_failure(pod: str = "p", ends: int = 1, at: float = 0.0, **changes: Any)
 
 
 def make_rollback(
-    reason: str = "AcceptanceRateLow", at: float = 0.0, message: str = "acceptance 0.02", good: KnownGood | None = None
+    reason: str = "AcceptanceRateLow",
+    at: float = 0.0,
+    message: str = "acceptance 0.02",
+    good: KnownGood | None = None,
+    *,
+    pending: bool = False,
 ) -> Rollback:
-    """A decision against speculation."""
-    return Rollback(reason=reason, message=message, at=at, good=good)
+    """A decision against speculation. pending: whether its pods do not serve yet."""
+    return Rollback(reason=reason, message=message, at=at, good=good, pending=pending)
 
 
 def make_good(tokens: int = 2, **changes: Any) -> KnownGood:

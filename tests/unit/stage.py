@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.guard import Guard
@@ -31,8 +31,9 @@ class FakeCluster:
 
     failing: what a verb, or the apply of a kind, raises instead, until it is taken out again. there: what can be read,
     by path. made: every PVC, Job and budget that was applied, with a uid. logs: what the pods' logs end with.
-    asked_to_evict: how often, in vain or not. reads: every path that was read, in turn. nodes: labels of each; None:
-    they may not be listed. listed: the selectors that nodes were listed by.
+    asked_to_evict, asked_to_patch: how often, in vain or not. webhook: changes what is patched. reads: every path that
+    was read, in turn. nodes: labels of each; None: they may not be listed. listed: the selectors that nodes were listed
+    by.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,8 @@ class FakeCluster:
         self.logs: dict[str, str] = {}
         self.made: list[Body] = []
         self.asked_to_evict = 0
+        self.asked_to_patch = 0
+        self.webhook: Callable[[Body], Body] = lambda child: child
         self.reads: list[str] = []
         self.version = 1
         self.nodes: list[dict[str, str]] | None = []
@@ -93,13 +96,20 @@ class FakeCluster:
         named = [each for each in made if each["metadata"]["name"] == manifest["metadata"]["name"]]
         return named[-1] if named else None
 
-    async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
-        """Changes the InferenceService of another owner if every test in the patch holds."""
+    async def patch(self, manifest: Body, changes: Sequence[Body], *, dry_run: bool = False) -> Body:
+        """Changes the InferenceService of another owner if every test in the patch holds. The webhook
+        sees the result last.
+        """
         assert manifest["metadata"]["name"] == self.child["metadata"]["name"]
-        self.child = patched(with_version(self.child), changes)
-        del self.child["metadata"]["resourceVersion"]
-        self.calls.append(("patch", manifest["metadata"]["name"]))
-        return self.child
+        self.asked_to_patch += 1
+        if error := self.failing.get("patch"):
+            raise error
+        child = self.webhook(patched(with_version(self.child), changes))
+        del child["metadata"]["resourceVersion"]
+        if not dry_run:
+            self.child = child
+            self.calls.append(("patch", manifest["metadata"]["name"]))
+        return child
 
     async def apply(self, manifest: Body, *, force: bool = True) -> Body:
         """Makes a new generation of a changed InferenceService. Only what is its service's own is written by force."""

@@ -30,12 +30,12 @@ async def quota(world: World) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def policy(world: World) -> AsyncIterator[str]:
-    """No InferenceService, by a rule of the cluster's."""
+async def policy(world: World, operation: str = "CREATE", allows: str = "false") -> AsyncIterator[str]:
+    """No InferenceService, or only a change that an expression allows, by a rule of the cluster's."""
     name = f"no-services-{world.namespace}"
-    rule = {"apiGroups": ["serving.kserve.io"], "apiVersions": ["*"], "operations": ["CREATE"]}
+    rule = {"apiGroups": ["serving.kserve.io"], "apiVersions": ["*"], "operations": [operation]}
     matches = {"resourceRules": [{**rule, "resources": ["inferenceservices"]}]}
-    refusal = {"expression": "false", "message": "none on a Friday", "reason": "Forbidden"}
+    refusal = {"expression": allows, "message": "none on a Friday", "reason": "Forbidden"}
     spec: Object = {"matchConstraints": matches, "validations": [refusal], "failurePolicy": "Fail"}
     await world.api.call(
         "post", f"{_ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": name}, "spec": spec}

@@ -1,16 +1,19 @@
 """An InferenceService of another owner is guarded: against a real API server, with the operator's own permissions."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from tests.webhook import undoing
 from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object
 from tests.wire.guests import SPECULATES, THEIRS, guest, serve
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
+from tests.wire.test_denials import policy
 from tests.wire.world import NAME, World
 
-ARGS = ["--model=/mnt/models", "--stop=<|im_end|>&"]
+ARGS = ["--model=/mnt/models", "--stop=<|im_end|>&", "--chat-template=a && b"]
 """The API server escapes `<`, `>` and `&`: a patch that compared these bytes would be refused each time."""
 
 
@@ -136,3 +139,54 @@ async def test_what_was_taken_out_comes_back_when_its_guard_is_deleted(
         assert await flags(world) == ARGS
         await operator.start()
     await has_flags(world, [*ARGS, SPECULATES])
+
+
+async def failing(world: World) -> None:
+    """A draft whose owner lets the guard act, and that fails from now on."""
+    draft = engine()
+    await serve(world, draft, args=[*ARGS, SPECULATES], leave=True)
+    await world.apply(guest(guard={"mode": "Enforce"}))
+    await world.verdict("Pass")
+    draft.acceptance = 0.0
+
+
+async def nothing_is_done(world: World, reason: str, words: str) -> None:
+    """The status reports the failure and no rollback, and the InferenceService is as its owner wrote it."""
+    said = await world.told("Enforcing", reason, words)
+    assert said["status"] == "False"
+    status = await world.status()
+    told = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    assert (status["phase"], status["guard"]["rollbacks"]) == ("Responding", 0)
+    assert (told["RolledBack"], told["SpeculationActive"]) == (("False", "Responding"), ("True", "Drafting"))
+    found = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert found is not None
+    assert found["spec"]["predictor"]["model"]["args"] == [*ARGS, SPECULATES]
+    assert "specdec.io/taken-out" not in found["metadata"]["annotations"]
+    await world.event(reason)
+
+
+async def test_a_policy_that_refuses_the_change_leaves_the_status_true(world: World, operator: OperatorProcess) -> None:
+    """Its message is in the condition. The first tries are five seconds apart, the next ones five minutes."""
+    args = "object.spec.predictor.model.args"
+    async with policy(world, "UPDATE", f"{args} == {args.replace('object', 'oldObject', 1)}") as words:
+        await failing(world)
+        await nothing_is_done(world, "WriteRefused", words)
+        await world.told("Enforcing", "WriteRefused", "failed 2 times")
+        before = await operator.metric("specdec_api_errors_total")
+        await asyncio.sleep(12)
+        assert await operator.metric("specdec_api_errors_total") == before
+
+
+async def test_a_webhook_that_undoes_the_change_leaves_the_status_true(world: World, operator: OperatorProcess) -> None:
+    """Without it, the next try removes the flag, and the rollback counts once its pods serve."""
+    args = "/spec/predictor/model/args"
+    async with undoing(world.api, world.namespace, ISVC[0].partition("/")[0], ISVC[1], args, [*ARGS, SPECULATES]):
+        await failing(world)
+        await nothing_is_done(world, "WriteChanged", "an admission webhook")
+    await operator.stop()
+    await operator.start()
+    await has_flags(world, ARGS)
+    assert (await world.status())["guard"]["rollbacks"] == 0
+    await serve(world, engine(speculative=False), args=ARGS, leave=True)
+    status = await world.phase("RolledBack")
+    assert status["guard"]["rollbacks"] == 1

@@ -22,7 +22,7 @@ Row = tuple[str, str | Text]
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
 _BEFORE_VERDICT: Final = (
-    *("requested", "served", "ready", "url", "rolled back", "reduced", "lowered", "would", "comparing"),
+    *("requested", "served", "ready", "url", "rolling back", "rolled back", "reduced", "lowered", "would", "comparing"),
 )
 _AFTER_VERDICT: Final = (
     *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good"),

@@ -33,7 +33,7 @@ class NothingElse:
         """No pod has a log."""
         return ""
 
-    async def patch(self, manifest: Body, changes: Sequence[Body]) -> Body:
+    async def patch(self, manifest: Body, changes: Sequence[Body], *, dry_run: bool = False) -> Body:
         """Nothing of others is there to be changed."""
         raise _not_recorded("patch", manifest)
 

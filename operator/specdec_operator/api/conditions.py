@@ -33,6 +33,7 @@ class ConditionType(StrEnum):
     COLLATERAL = "Collateral", "False", "another measure is worse with speculation than guard.collateral allows"
     INSTRUMENTED = "Instrumented", "True", "the pods have preflight, startup proof, drain and reports of ends"
     WARNED = "Warned", "False", "the engine accepts the spec, with a warning"
+    STATE_UNREADABLE = "StateUnreadable", "False", "a part of the status could not be read in the last 24 hours"
     MEMORY_FITS = "MemoryFits", "True", "target, draft and KV cache fit the device"
 
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, ConfigDict, GetCoreSchemaHandler, PlainSerializer, ValidationInfo
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from specdec_operator.api.times import from_time, to_time
+from specdec_operator.api.times import from_time, is_past, to_time
 from specdec_operator.api.types import Stamp
 
 KEPT: Final = ConfigDict(alias_generator=to_camel)
@@ -67,9 +67,15 @@ def rounded(digits: int) -> PlainSerializer:
     return PlainSerializer(lambda value: round(value, digits), return_type=float)
 
 
+NOT_A_TIME: Final = "not_a_time"
+"""Type of the error about a time that cannot be that of an observation."""
+
+
 def _moment(text: Any, info: ValidationInfo) -> float:
     now: float = (info.context or {}).get(NOW, math.inf)
-    return min(from_time(str(text)), now)
+    if not is_past(text, now):
+        raise PydanticCustomError(NOT_A_TIME, "not a time between 1970 and tomorrow")
+    return min(from_time(text), now)
 
 
 Time = Annotated[float, BeforeValidator(_moment), PlainSerializer(to_time, return_type=Stamp)]

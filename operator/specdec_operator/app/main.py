@@ -29,7 +29,7 @@ from specdec_operator.process.delay import keep_timing
 from specdec_operator.process.health import HealthServer
 from specdec_operator.process.memory import give_back, keep_small
 from specdec_operator.reconcile.cluster_info import ClusterInfo
-from specdec_operator.reconcile.guest_service import bring_back_left
+from specdec_operator.reconcile.guest_writes import bring_back_left
 from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
 from specdec_operator.reconcile.queue import WorkQueue
 from specdec_operator.reconcile.throttle import Throttle

@@ -82,7 +82,8 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     guard = service.of("status", "guard")
     rollback, reduced, lowered, would = (guard.of(each) for each in ("rollback", "reduced", "lowered", "would"))
     if rollback.there:
-        yield "rolled back", because(rollback, now)
+        waits = rollback.of("pending").flag or service.of("status", "phase").text == "Responding"
+        yield "rolling back" if waits else "rolled back", because(rollback, now)
     if reduced.there:
         yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
     if lowered.there:

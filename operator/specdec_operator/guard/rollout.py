@@ -122,6 +122,14 @@ def enter_rolled_back(state: State, observation: Observation, now: float) -> Sta
     return replace(state, revision=observation.revision).enter(Phase.ROLLED_BACK, now)
 
 
+def note_rollback(state: State, observation: Observation) -> State:
+    """Counts a rollback as soon as its pods serve. Until then it is only decided."""
+    rollback = state.rollback
+    if rollback is None or not rollback.pending or observation.rollout.progress is not Progress.COMPLETE:
+        return state
+    return replace(state, rollback=replace(rollback, pending=False), rollbacks=state.rollbacks + 1)
+
+
 def note_revision(state: State, observation: Observation, now: float) -> State:
     """They serve from now on."""
     return replace(state, revision=observation.revision)

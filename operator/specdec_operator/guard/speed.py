@@ -256,11 +256,10 @@ def serve_baseline_for_a_while(state: State, observation: Observation, now: floa
         ),
         at=now,
         trial=Trial(speculating=known, least=observation.least_speedup),
+        pending=True,
     )
     after = window_inconclusive(state, observation, now)
-    return replace(
-        after, phase=Phase.RESPONDING, since=now, rollback=rollback, rollbacks=state.rollbacks + 1, unmeasured=0
-    )
+    return replace(after, phase=Phase.RESPONDING, since=now, rollback=rollback, unmeasured=0)
 
 
 def _outcome(state: State) -> TrialOutcome:

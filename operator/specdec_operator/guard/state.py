@@ -91,6 +91,12 @@ class Rollback(_Decision):
     trial: Trial | None = field(
         default=None, metadata=means("Present while the rollback is provisional and the baseline is measured.")
     )
+    pending: bool = field(  # absent in a status of an earlier release, which counted each rollback when it was decided
+        default=False,
+        metadata=means(
+            "Whether its pods do not serve yet. Until they do, it does not count in rollbacks.", empty=False
+        ),
+    )
 
     def __post_init__(self) -> None:
         """Where it goes back to follows from the rest."""
@@ -234,7 +240,7 @@ class State:
     dry_run: DryRunAction | None = field(
         default=None, metadata=means("The action that mode Observe or a hold prevents.", name="would")
     )
-    rollbacks: int = field(default=0, metadata=means("Rollbacks so far."))
+    rollbacks: int = field(default=0, metadata=means("Rollbacks so far whose pods have served."))
     retries: int = field(default=0, metadata=means("Number of retries of this speculation."))
     set_aside: Aside | None = field(
         default=None,
@@ -282,6 +288,11 @@ class State:
     def serves_baseline(self) -> bool:
         """Whether this state requests no speculation, even if the spec requests one."""
         return self.measuring or (self.rollback is not None and self.rollback.good is None)
+
+    @property
+    def rolled_back(self) -> bool:
+        """Whether the pods of a rollback serve. One that was only decided is not true of the pods yet."""
+        return self.rollback is not None and not self.rollback.pending and self.phase is not Phase.RESPONDING
 
     @property
     def lowered(self) -> int:

@@ -120,8 +120,9 @@ def advance(state: State, observation: Observation, now: float) -> State:
 
 
 def note_observations(state: State, observation: Observation, now: float) -> State:
-    """Notes, in every phase, the baseline speed, and the pods that were restarted or fail."""
-    return pods.note_pods(speed.note_baseline_window(state, observation), observation, now)
+    """Notes, in every phase, the baseline speed, the pods that were restarted or fail, and a rollback that serves."""
+    noted = rollout.note_rollback(speed.note_baseline_window(state, observation), observation)
+    return pods.note_pods(noted, observation, now)
 
 
 def _step(state: State, observation: Observation, now: float) -> State:

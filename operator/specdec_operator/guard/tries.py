@@ -110,15 +110,8 @@ def _roll_back(state: State, observation: Observation, reason: str, message: str
     last_good = tuple(each for each in state.last_good if each.of not in (served, state.speculation))
     other = next(iter(last_good), None)
     may = observation.policy.to_last_good and state.rollback is None
-    rollback = Rollback(reason=reason, message=message, at=now, good=other if may else None)
-    return replace(
-        state,
-        phase=Phase.RESPONDING,
-        rollback=rollback,
-        reduced=None,
-        rollbacks=state.rollbacks + 1,
-        last_good=last_good,
-    )
+    rollback = Rollback(reason=reason, message=message, at=now, good=other if may else None, pending=True)
+    return replace(state, phase=Phase.RESPONDING, rollback=rollback, reduced=None, last_good=last_good)
 
 
 def _told(state: State, dry_run: DryRunAction) -> State:

@@ -41,7 +41,11 @@ def initial_state(intent: UserIntent, now: float) -> State:
 
 
 def follow_user(state: State, intent: UserIntent, now: float) -> State:
-    """The state after what the user did: another service, another speculation, a nonce for a rollback or a retry."""
+    """The state after what the user did: another service, another speculation, a nonce for a rollback or a retry.
+
+    A hash that the status has lost shows no change: its decisions stay.
+    """
+    state = state if state.speculation else replace(state, speculation=intent.speculation)
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)
@@ -81,9 +85,9 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
     if not intent.speculating:
         return handled
     message = f"requested by annotation specdec.io/rollback={intent.rollback}"
-    rollback = Rollback(reason=BY_REQUEST, message=message, at=now)
-    if state.serves_baseline and not state.measuring:  # it is plain already; but now it is so by the user's will
-        return replace(handled, rollback=rollback)
+    before = state.rollback
+    if before is not None and state.serves_baseline and not state.measuring:  # it is plain already: now by the user
+        return replace(handled, rollback=Rollback(reason=BY_REQUEST, message=message, at=now, pending=before.pending))
     return replace(
         handled,
         phase=Phase.RESPONDING,
@@ -93,6 +97,5 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
         measuring=False,
         restarting=(),
         reduced=None,
-        rollback=rollback,
-        rollbacks=state.rollbacks + 1,
+        rollback=Rollback(reason=BY_REQUEST, message=message, at=now, pending=True),
     )

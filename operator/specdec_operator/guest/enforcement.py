@@ -7,6 +7,9 @@ from specdec_operator.guest.own_flags import OwnFlags
 from specdec_operator.guest.patch import SpeculationPlace, TakenOut
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
+OUT: Final = "TakenOut"
+"""Reason of a flag that is out and may come back."""
+REPLACED: Final = "Replaced"
 _LEAVE: Final = f"kubectl annotate isvc {{}} {ENFORCE_ANNOTATION}=true"
 
 
@@ -14,14 +17,28 @@ _LEAVE: Final = f"kubectl annotate isvc {{}} {ENFORCE_ANNOTATION}=true"
 class Enforcement:
     """may: whether it may be taken out, or is out. place: where it stands. taken: what is out now, and was by us.
 
+    written: False if the API server refused the last write, or something undid it. replaced: whether another client
+    put the flag back and removed the annotation with it.
     reason, message: of the condition; empty where the guard is not asked to act.
     """
 
     may: bool = False
+    written: bool = True
+    replaced: bool = False
     place: SpeculationPlace | None = None
     taken: TakenOut | None = None
     reason: str = ""
     message: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the guard may act, and the API server lets it."""
+        return self.may and self.written
+
+    @property
+    def word(self) -> str:
+        """Why the guard may not act, in one word that is another one for each way out of it."""
+        return REPLACED if self.replaced else self.reason
 
 
 def enforcement(flags: OwnFlags, *, uid: str, asked: bool) -> Enforcement:
@@ -40,6 +57,16 @@ def enforcement(flags: OwnFlags, *, uid: str, asked: bool) -> Enforcement:
     if taken is not None:
         return _out(flags, taken, asked=asked)
     return _stands(flags, name, place) if asked else Enforcement()
+
+
+def put_back_by_another(name: str, service: str) -> Enforcement:
+    """The flag is back, and the annotation is gone: a tool that replaces the whole object leaves nothing of it.
+
+    name: of the InferenceService; service: that guards it.
+    """
+    words = f"another client replaced InferenceService {name}, and the flag is back, so the guard only observes"
+    message = f"{words}; to let it act again: specdec retry {service}"
+    return Enforcement(reason="PutBack", message=message, replaced=True)
 
 
 def _stands(flags: OwnFlags, name: str, place: SpeculationPlace | None) -> Enforcement:
@@ -67,4 +94,4 @@ def _out(flags: OwnFlags, taken: TakenOut, *, asked: bool) -> Enforcement:
             f"{_LEAVE.format(flags.name)}"
         )
         return Enforcement(taken=taken, reason="NotAllowed", message=f"{words}; the flags were: {out}")
-    return Enforcement(may=asked, taken=taken, reason="TakenOut", message=f"removed from {taken.path}: {out}")
+    return Enforcement(may=asked, taken=taken, reason=OUT, message=f"removed from {taken.path}: {out}")

@@ -152,9 +152,9 @@ class KubeClient:
         query = {"fieldManager": manager}
         return await self._requests.json("PATCH", path, body=body, content_type=_MERGE, query=query)
 
-    async def patch(self, path: str, changes: Sequence[Manifest], manager: str) -> Manifest:
-        """A JSON patch; returns the object as it is now."""
-        query = {"fieldManager": manager}
+    async def patch(self, path: str, changes: Sequence[Manifest], manager: str, *, dry_run: bool = False) -> Manifest:
+        """A JSON patch; returns the object as it is now. dry_run: as it would be, and nothing is stored."""
+        query = {"fieldManager": manager, **({"dryRun": "All"} if dry_run else {})}
         return await self._requests.json("PATCH", path, body=list(changes), content_type=_JSON_PATCH, query=query)
 
     async def delete(self, path: str, uid: str = "") -> None:
@@ -210,11 +210,11 @@ class ApiServer:
                 return await self._client.get_bounded(path, _MOST_FOUND, {}, accept=_METADATA)
         return None
 
-    async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
+    async def patch(self, manifest: Manifest, changes: Sequence[Manifest], *, dry_run: bool = False) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
         path = path_of(manifest)
         with translated(path, manifest), metrics.requested("patch"):
-            return await self._client.patch(path, changes, names.GUARD_MANAGER)
+            return await self._client.patch(path, changes, names.GUARD_MANAGER, dry_run=dry_run)
 
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         meta = manifest["metadata"]

@@ -21,9 +21,11 @@ class Cluster(Protocol):
         service, the metadata.
         """
 
-    async def patch(self, manifest: Manifest, changes: Sequence[Manifest]) -> Manifest:
+    async def patch(self, manifest: Manifest, changes: Sequence[Manifest], *, dry_run: bool = False) -> Manifest:
         """Changes another owner's object by a JSON patch; returns it as it is now. Raises Invalid if a test in it does
         not hold any more.
+
+        dry_run: nothing is stored; what is returned is what admission would make of it.
         """
 
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:

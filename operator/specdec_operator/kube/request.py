@@ -40,8 +40,9 @@ class ApiError(Unavailable):
 
     def __init__(self, request: str, status: int, answer: str, *, after: float = 0.0) -> None:
         reason = "Refused" if status else "ApiServerUnavailable"
-        super().__init__(reason, f"{request}: HTTP {status}: {answer}" if status else answer, after=after)
-        self.status = status
+        super().__init__(
+            reason, f"{request}: HTTP {status}: {answer}" if status else answer, after=after, status=status
+        )
         self.answer = answer
 
 
@@ -228,7 +229,7 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
     match error.status:
         case 0:
             return error
-        case 400 | 403 | 422 if error.status == 403 or is_of_admission(error.answer):
+        case 400 | 403 | 409 | 422 if error.status == 403 or is_of_admission(error.answer):
             return denial(error.answer, what, final=body.get("kind") in _MADE_OF_A_SPEC)
         case 400 | 422 if "metadata.uid:" not in error.answer:  # else another object has this name by now
             return Invalid(what, error.status, f"the API server rejected it: {error.answer}")
@@ -239,4 +240,5 @@ def _translation(error: ApiError, path: str, body: Mapping[str, Any]) -> Excepti
     # 500: several budgets name the pod, and none of them is asked
     budgets = path.endswith("/eviction") and error.status in (429, 500)
     reason = "NotEvicted" if budgets else "ApiServerRefused"
-    return Unavailable(reason, f"HTTP {error.status} for {path}: {error.answer}", after=error.after)
+    words = f"HTTP {error.status} for {path}: {error.answer}"
+    return Unavailable(reason, words, after=error.after, status=error.status)

@@ -127,9 +127,9 @@ def _engine_since(current: tuple[PodView, ...]) -> float:
     return min((pod.engine.began for pod in _coming(current) if pod.engine.began is not None), default=0.0)
 
 
-def waiting_rollout(words: str, pods: tuple[PodView, ...]) -> RolloutView:
-    """A rollout that has not begun, because others come first: it has no deadline yet."""
-    return _view(Progress.PROGRESSING, "WaitingForTurn", words, serving_pods(pods))
+def waiting_rollout(words: str, pods: tuple[PodView, ...], *, reason: str = "WaitingForTurn") -> RolloutView:
+    """A rollout that has not begun, because others come first, or nothing is written yet: it has no deadline."""
+    return _view(Progress.PROGRESSING, reason, words, serving_pods(pods))
 
 
 def _without_deployment(waited: float, deadline: float, serving: int) -> RolloutView:

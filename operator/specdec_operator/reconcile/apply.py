@@ -11,6 +11,7 @@ from specdec_operator.kube.cluster import Cluster
 from specdec_operator.kube.denial import QUOTA_EXCEEDED, QUOTA_PAUSE
 from specdec_operator.observe.inference_service import KServeError, metadata_marks
 from specdec_operator.observe.ownership import LOOK_AGAIN, NAME_TAKEN, Standing
+from specdec_operator.reconcile.adoption import take_along
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import Applied, RefusedManifest, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
@@ -68,6 +69,7 @@ async def apply_if_drifted(
     if not due:
         return memory, None
     try:
+        taken = await take_along(cluster, sis, look)
         live = await write_own(cluster, rendered.manifest, sis.claimant, look)
     except Invalid as error:
         return replace(memory, refused=refused(error, sis, rendered, now)), error
@@ -78,7 +80,7 @@ async def apply_if_drifted(
     uid, generation = str(meta.get("uid", "")), meta["generation"]
     applied = Applied(digest=digest, generation=generation, metadata=metadata, uid=uid, at=now)
     if told := adoption("InferenceService", sis.owner.name, look, sis.claimant):
-        memory = replace(memory, unsent=(*memory.unsent, told))
+        memory = replace(memory, unsent=(*memory.unsent, *taken, told))
     return replace(memory, refused=None, kserve_error=None, applied=applied), None
 
 

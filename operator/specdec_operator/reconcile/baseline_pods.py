@@ -11,6 +11,7 @@ from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
 from specdec_operator.observe.rollout import asleep
 from specdec_operator.observe.store import OwnedObjects, baseline_name, predictor_name
+from specdec_operator.reconcile.adoption import take_over
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import BaselinePodsMemory, ServiceMemory
 from specdec_operator.reconcile.own import write_own
@@ -63,6 +64,8 @@ async def _make(cluster: Cluster, key: Key, decision: Decision, number: int) -> 
         )
     speculating = decision.desired.rendered.manifest["spec"]["predictor"]
     manifest = render_baseline_pods(live, speculating, _baseline_predictor(decision), decision.sis.owner, number)
+    left = await cluster.find(manifest)
+    await take_over(cluster, None if left is None else {**manifest, "metadata": left["metadata"]}, decision.sis)
     await write_own(cluster, manifest, Claimant(uid=decision.sis.owner.uid))
 
 

@@ -144,7 +144,7 @@ def _intent(sis: Sis, policy: Policy) -> UserIntent:
 
 def _desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, now: float) -> Desired:
     if sis.spec.guest is not None and observed.guest is not None:
-        return desire_guest(sis, observed.guest, state, observed, now)
+        return desire_guest(sis, observed.guest, state, observed, memory.guest, now)
     return desire(sis, state, observed, memory, now)
 
 

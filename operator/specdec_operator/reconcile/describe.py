@@ -11,9 +11,15 @@ from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.report.conditions import Findings
-from specdec_operator.report.events import Event, events_of, refusal_event
+from specdec_operator.report.events import Event, events_of, refusal_event, unreadable_event
 from specdec_operator.report.guard_status import without_progress
-from specdec_operator.report.status import SpecRefusal, is_significant, refused_status, status_of
+from specdec_operator.report.status import (
+    SpecRefusal,
+    is_significant,
+    refused_status,
+    status_of,
+    told_unreadable,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +45,7 @@ def describe(
     status = refused_status(status, decision.refusal, now=now) if decision.refusal else status
     before, after = decision.before, decision.state
     decided = before is None or without_progress(after) != without_progress(before) or memory.lost(shown, now)
+    decided = decided or told_unreadable(status) != told_unreadable(written)
     return Report(
         status=status,
         events=events_of(before, after, findings, written, decision.refusal),
@@ -55,10 +62,12 @@ def _refusal(
     written = memory.status if memory.status is not None else dict(shown)
     taken = refusal.error.reason == NAME_TAKEN and observed.look.standing is not Standing.OURS
     taken = taken or refusal.error.reason in (GUEST_MISSING, GUEST_TAKEN)
-    status = refused_status(written, refusal, now=now, ready=not taken)
+    status = refused_status(written, refusal, now=now, ready=not taken, unreadable=memory.unreadable)
     news = status["message"] != written.get("message")
-    write = news or is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
-    return Report(status=status, events=(refusal_event(refusal),) if write else (), write=write, refused=True)
+    lost = memory.unreadable if told_unreadable(status) != told_unreadable(written) else ""
+    write = news or bool(lost) or is_significant(status, written, since_written=0.0) or memory.lost(shown, now)
+    events = ((refusal_event(refusal),) if write else ()) + ((unreadable_event(lost),) if lost else ())
+    return Report(status=status, events=events, write=write, refused=True)
 
 
 def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -> Findings:
@@ -87,6 +96,7 @@ def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -
         taken=memory.facts.used if memory.facts.asked == desired.rendered.revision else None,
         enforcement=desired.enforcement,
         deployment=observed.objects.deployment,
+        unreadable=memory.unreadable,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

@@ -12,6 +12,7 @@ from specdec_operator.guard.state import State
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at
+from specdec_operator.reconcile.adoption import take_over
 from specdec_operator.reconcile.memory import BudgetMemory, ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.own import write_own
@@ -61,6 +62,10 @@ async def _keep(cluster: Cluster, sis: Sis, wanted: dict[str, object] | None) ->
     meta = {"name": budget_name(owner), "namespace": owner.namespace}
     named = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
     look = look_at(await cluster.find(named), claimant)
+    if look.live is not None and await take_over(
+        cluster, {**look.live, **named, "metadata": look.live["metadata"]}, sis
+    ):
+        look = look_at(await cluster.find(named), claimant)
     if wanted is None:
         if look.standing is Standing.OURS:
             await cluster.remove({**named, "metadata": {**meta, "uid": look.uid}})

@@ -20,12 +20,14 @@ from specdec_operator.engine.build import build_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import State
-from specdec_operator.guest.enforcement import Enforcement, enforcement
+from specdec_operator.guest.enforcement import OUT, REPLACED, Enforcement, enforcement, put_back_by_another
 from specdec_operator.guest.flags import GuestEngine
 from specdec_operator.guest.view import BASELINE, Guest
+from specdec_operator.guest.write import GuestWrites, with_failure
+from specdec_operator.kube.client import version_of
 from specdec_operator.observe.artifacts import ArtifactsStatus
 from specdec_operator.observe.pods import serving_pods
-from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, view_rollout
+from specdec_operator.observe.rollout import Progress, RolloutView, pods_of, view_rollout, waiting_rollout
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
@@ -33,10 +35,11 @@ from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.reconcile.throttle import RolloutRequest
 from specdec_operator.render.inference_service import Rendered
 from specdec_operator.render.plan import Plan, effective_speculation
+from specdec_operator.report.guard_status import kept_state
 from specdec_operator.report.status import SpecRefusal
 from specdec_operator.staging.layout import Layout
 
-_LOOK_AGAIN: Final = 60.0
+LOOK_AGAIN: Final = 60.0
 """Seconds to the next read of a guest: no watch reports its changes."""
 NOTHING_TO_GUARD: Final = "NothingToGuard"
 _EXAMPLE: Final = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
@@ -50,7 +53,8 @@ def as_guest(sis: Sis, guest: Guest, memory: ServiceMemory) -> Sis:
         raise Invalid("spec", str(sis.spec.guest), rule)
     if guest.trouble is not None:
         raise guest.trouble
-    allowed = enforcement_of(sis, guest)
+    state = memory.state or kept_state(sis.status)
+    allowed = enforcement_of(sis, guest, state, memory.guest)
     engine = guest.engine if allowed.taken is None else guest.written  # what its owner wrote, even if it was removed
     speculation = speculation_of(engine) if engine and engine.asks else _counted(sis, guest, memory)
     asked = list(engine.speculative) if engine and engine.asks else None
@@ -61,7 +65,7 @@ def as_guest(sis: Sis, guest: Guest, memory: ServiceMemory) -> Sis:
         spec=_spec(sis.spec, guest, speculation, acts=allowed.may),
         speculation=digest_of(asked),
         service=guest.base,
-        retry=sis.retry if allowed.may or allowed.taken else f"{sis.retry or ''}@{allowed.reason}",
+        retry=sis.retry if allowed.may or allowed.taken else f"{sis.retry or ''}@{allowed.word}",
         rollback=sis.rollback if allowed.may else None,
     )
 
@@ -93,12 +97,30 @@ def _or_refusal(sis: Sis | SpecRefusal | None, guest: Guest, memory: ServiceMemo
         return SpecRefusal(error=error, generation=sis.generation)
 
 
-def enforcement_of(sis: Sis, guest: Guest) -> Enforcement:
+def enforcement_of(sis: Sis, guest: Guest, state: State | None, writes: GuestWrites) -> Enforcement:
     """What the guard of a service may do about its guest."""
     if guest.ref.kind is not GuestKind.INFERENCE_SERVICE:
         return Enforcement()
     asked = (sis.written.get("guard") or {}).get("mode") == GuardMode.ENFORCE
-    return enforcement(guest.flags, uid=sis.owner.uid, asked=asked)
+    allowed = enforcement(guest.flags, uid=sis.owner.uid, asked=asked)
+    if allowed.place is not None and state is not None and _was_out(sis, guest, state, writes):
+        return put_back_by_another(guest.ref.name, sis.owner.name)
+    return allowed
+
+
+def _was_out(sis: Sis, guest: Guest, state: State, writes: GuestWrites) -> bool:
+    """Whether the flag was out of the InferenceService, by what the guard remembers: its pods served without it, or it
+    removed the flag from an older version of the object.
+
+    The handled retry keeps the answer after the guard began to observe. Another retry of the user ends it.
+    """
+    handled = state.handled_retry or ""
+    if handled in (sis.retry, f"{sis.retry or ''}@{REPLACED}") and handled.endswith(f"@{REPLACED}"):
+        return True
+    if sis.retry is not None and sis.retry != handled.partition("@")[0]:
+        return False
+    written = 0 < writes.version < version_of(guest.live)
+    return state.serves_baseline and (state.rolled_back or written)
 
 
 def _counted(sis: Sis, guest: Guest, memory: ServiceMemory) -> Speculation | None:
@@ -146,9 +168,11 @@ def speculation_of(engine: GuestEngine) -> Speculation:
         return Speculation.model_validate({"method": method})
 
 
-def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: float) -> Desired:
-    """What a guest is and how far its pods are, as if it had been asked for."""
-    allowed = enforcement_of(sis, guest)
+def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, writes: GuestWrites, now: float) -> Desired:
+    """What a guest is and how far its pods are, as if it had been asked for. writes: of the guard, so far."""
+    allowed = enforcement_of(sis, guest, state, writes)
+    waits = is_to_be_written(state, allowed)
+    allowed = with_failure(allowed, writes.failed) if waits else allowed
     revision = _wanted(guest, state, allowed)
     pods = pods_of(revision, guest.pods)
     state = note_progress(want(state, revision, now), serving_pods(pods), now)
@@ -157,7 +181,7 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
         kserve=observed.kserve,
         plan=_plan(sis, guest, state),
         rendered=Rendered(manifest={}, revision=revision),
-        rollout=_rollout(sis, guest, state, now),
+        rollout=_unwritten(guest, allowed) if waits else _rollout(sis, guest, state, now),
         artifacts=_BROUGHT,
         deployment=guest.deployment,
         pods=pods,
@@ -166,8 +190,20 @@ def desire_guest(sis: Sis, guest: Guest, state: State, observed: Observed, now: 
         waits="",
         guest=guest,
         enforcement=allowed,
-        look_again=_LOOK_AGAIN,
+        look_again=LOOK_AGAIN,
     )
+
+
+def is_to_be_written(state: State, allowed: Enforcement) -> bool:
+    """Whether the InferenceService is not yet as the guard decided: the flag is still in it, or still out of it."""
+    return allowed.place is not None if state.serves_baseline else allowed.reason == OUT
+
+
+def _unwritten(guest: Guest, allowed: Enforcement) -> RolloutView:
+    """The rollout of what was not written: it has not begun, and so its pods cannot be late."""
+    failed = "" if allowed.written else f": {allowed.message}"
+    reason = "WritingFlags" if allowed.written else allowed.reason
+    return waiting_rollout(f"{guest.ref} is not changed yet{failed}", guest.pods, reason=reason)
 
 
 def _wanted(guest: Guest, state: State, allowed: Enforcement) -> str:

@@ -21,7 +21,7 @@ from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
 from specdec_operator.reconcile.facts import learn_facts
 from specdec_operator.reconcile.guest_reader import GuestReader
-from specdec_operator.reconcile.memory import ServiceMemory, restore
+from specdec_operator.reconcile.memory import ServiceMemory, restore, with_readable_status
 from specdec_operator.reconcile.own import noted_look
 from specdec_operator.reconcile.requeue import next_reconcile, retry_after
 from specdec_operator.reconcile.sample import CounterReader, sample
@@ -121,6 +121,7 @@ class Reconciler:
             return self._requeue(memory)
 
         # Everything is read before anything is decided, so that a decision is about one moment.
+        body, memory = with_readable_status(body, memory, self._clock())
         parsed = parse(body, memory.last_valid, self._prometheus)
         adapter = self._adapters.of_spec(parsed)  # a guest differs here and in what is done, and nowhere between
         parsed, observed = await adapter.observe(key, memory, body, parsed)

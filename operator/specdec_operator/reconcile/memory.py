@@ -17,6 +17,7 @@ from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Sampler
 from specdec_operator.guard.state import State
 from specdec_operator.guest.view import GuestPods
+from specdec_operator.guest.write import GuestWrites
 from specdec_operator.observe.inference_service import KServeError, MetadataMarks
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.sis import Sis
@@ -24,6 +25,7 @@ from specdec_operator.reconcile.write_conflict import WriteConflict
 from specdec_operator.report.events import Event
 from specdec_operator.report.facts_codec import facts_of
 from specdec_operator.report.guard_status import kept_state
+from specdec_operator.report.readable import readable
 
 _SHOWN_WITHIN: Final = 1.0
 """Seconds within which the watch shows our own write."""
@@ -145,7 +147,8 @@ class ServiceMemory:
     waits: whether its rollout waits for others. free_at: when the name of its InferenceService was seen to be free.
     status, status_at, version: the status as it was written last, when, and the version of the object that has it.
     unrecorded: Events whose status is not written yet; unsent: Events that are to be sent, from `send_at` on.
-    failure: what the last reconcile failed with, as it is in the log.
+    failure: what the last reconcile failed with, as it is in the log. unreadable: what of the status could not be read.
+    guest: what became of the writes of a guest.
     evict_at: when the eviction of a pod is asked for again that was refused, epoch seconds; 0: none was.
     """
 
@@ -168,6 +171,7 @@ class ServiceMemory:
     baseline_pods: BaselinePodsMemory = BaselinePodsMemory()
     facts: FactMemory = field(default_factory=FactMemory)
     evict_at: float = 0.0
+    guest: GuestWrites = field(default_factory=GuestWrites)
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0
     version: int = 0
@@ -175,6 +179,7 @@ class ServiceMemory:
     unsent: tuple[Event, ...] = ()
     send_at: float = 0.0
     failure: str = ""
+    unreadable: str = ""
 
     def to_send(self, now: float) -> tuple[Event, ...]:
         """The Events that are to be sent now. A server that asked for patience is not asked at each reading."""
@@ -185,6 +190,17 @@ class ServiceMemory:
         it.
         """
         return now - self.status_at >= _SHOWN_WITHIN and bool((self.status or {}).keys() - shown.keys())
+
+
+def with_readable_status(
+    body: Mapping[str, Any], memory: ServiceMemory, now: float
+) -> tuple[Mapping[str, Any], ServiceMemory]:
+    """The service with what of its status can be read. What this process wrote itself is not checked again."""
+    shown = body.get("status") or {}
+    if shown == memory.status:
+        return body, replace(memory, unreadable="")
+    read = readable(shown, now)
+    return {**body, "status": read.status}, replace(memory, unreadable=read.message)
 
 
 def restore(memory: ServiceMemory, sis: Sis, now: float) -> ServiceMemory:
@@ -225,10 +241,15 @@ def noted_downloads(memory: ServiceMemory, downloads: DownloadMemory, sis: Sis, 
     return replace(memory, downloads=kept, unsent=unsent, due=due)
 
 
-def _decisions(state: State | None) -> tuple[int, int, int]:
-    """The numbers of decisions, to order two states: the first number that differs decides. A retry sets the third one,
+def _decisions(state: State | None) -> tuple[int, int, int, int]:
+    """The numbers of decisions, to order two states: the first number that differs decides. A retry sets the last one,
     the restarts, back to 0.
+
+    A rollback that is only decided is one more; to the baseline, it follows one to another speculation.
     """
     if state is None:
-        return 0, 0, 0
-    return state.rollbacks + state.retries, state.lowering.steps if state.lowering else 0, state.restarts
+        return 0, 0, 0, 0
+    pending = state.rollback is not None and state.rollback.pending
+    baseline = state.rollback is not None and state.rollback.good is None
+    steps = state.lowering.steps if state.lowering else 0
+    return state.rollbacks + pending + state.retries, int(baseline), steps, state.restarts

@@ -10,6 +10,7 @@ from typing import Any, Final
 from specdec_engine.memory.facts import PodFact
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.guard import Health
+from specdec_operator.api.speculation import Speculation
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
 from specdec_operator.guard.judge import Judged
@@ -38,6 +39,7 @@ class Findings:
     owned: the service's own objects without an owner reference. baseline_pods: the progress of the baseline pods.
     facts: what pods reported about their models; taken: bytes of the device that the requested pods have taken.
     enforcement: what the operator may change about a guest. deployment: that of the pods, with or without speculation.
+    unreadable: what of the status could not be read; empty if all of it could.
     """
 
     name: str
@@ -62,6 +64,19 @@ class Findings:
     taken: int | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     deployment: DeploymentView | None = None
+    unreadable: str = ""
+
+    @property
+    def asked(self) -> Speculation | None:
+        """The speculation that the pods are asked for. A guest's is still there until its flag is out."""
+        return self.plan.spec.speculation if self.enforcement.place is not None else self.plan.speculation
+
+    @property
+    def tokens(self) -> int:
+        """K of it; 0 without speculation, and if the draft decides it."""
+        if self.enforcement.place is None:
+            return self.plan.tokens
+        return (self.asked.tokens or 0) if self.asked else 0
 
 
 Wanted = tuple[str, str, str]
@@ -72,6 +87,8 @@ ABOUT_SPECULATION: Final = frozenset(
 )
 """Conditions that start again with another speculation; the others are about the service."""
 NO_ROOM: Final = "there is no room for a new pod next to the old ones, so the old ones stop first"
+RESPONDING: Final = "Responding"
+"""Reason of RolledBack=False while a rollback is decided and its pods do not serve yet."""
 _MOVING: Final = frozenset({Phase.ROLLING_OUT, Phase.RESPONDING, Phase.MEASURING_BASELINE})
 
 
@@ -110,7 +127,7 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
 def _about_guest(found: Findings) -> dict[str, Wanted | None]:
     """Whether the operator may change a guest."""
     allowed = found.enforcement
-    return {ConditionType.ENFORCING: (str(allowed.may), allowed.reason, allowed.message)} if allowed.reason else {}
+    return {ConditionType.ENFORCING: (str(allowed.holds), allowed.reason, allowed.message)} if allowed.reason else {}
 
 
 def _ready(rollout: RolloutView) -> Wanted:
@@ -131,6 +148,9 @@ def _stalled(found: Findings) -> Wanted | None:
 
 def _rolled_back(found: Findings) -> Wanted:
     state = found.state
+    if state.rollback is not None and not state.rolled_back:
+        words = "the pods of this rollback do not serve yet, and those before it may still speculate"
+        return "False", RESPONDING, f"{words}: {state.rollback.reason}: {state.rollback.message}"
     if state.rollback is not None:
         instead = f"; {_instead(found, state.rollback.good)}" if state.rollback.good else ""
         return "True", state.rollback.reason, state.rollback.message + instead
@@ -177,7 +197,7 @@ def _active(found: Findings) -> Wanted | None:
     if state.measuring:
         return "False", "MeasuringBaseline", "the baseline (no speculation) is measured first"
     if state.serves_baseline:
-        return "False", "RolledBack", "speculation is rolled back"
+        return _active_without(found)
     if state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
     if evidence is None or evidence.generation_tokens == 0:
@@ -185,6 +205,20 @@ def _active(found: Findings) -> Wanted | None:
     if evidence.draft_tokens > 0:
         return "True", "Drafting", ConditionType.SPECULATION_ACTIVE.meaning
     return "False", "NotDrafting", "tokens are generated, but none is drafted"
+
+
+def _active_without(found: Findings) -> Wanted | None:
+    """Of a rollback to the baseline: what the counters show counts, not what was decided."""
+    state, judged = found.state, found.judged
+    if not state.rolled_back:
+        return None  # the pods before it serve on
+    if judged is not None and judged.verdict.at > state.since and judged.evidence.draft_tokens > 0:
+        return (
+            "True",
+            "Drafting",
+            "speculation is rolled back, and tokens are drafted: the flags are not its only source",
+        )
+    return "False", "RolledBack", "speculation is rolled back"
 
 
 def _passing(found: Findings) -> Wanted | None:

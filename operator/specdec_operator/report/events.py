@@ -44,6 +44,11 @@ def refusal_event(trouble: SpecRefusal) -> Event:
     return _warning(trouble.error.reason, trouble.error.message)
 
 
+def unreadable_event(words: str) -> Event:
+    """The Event of a status of which a part could not be read."""
+    return _warning(ConditionType.STATE_UNREADABLE.value, words)
+
+
 def _warning(reason: str, message: str) -> Event:
     return Event(warning=True, reason=reason, message=message)
 
@@ -61,6 +66,8 @@ def _news(found: Findings, written: Mapping[str, Any]) -> Iterator[Event]:
     in_the_way = rollout.kserve_refuses or rollout.obstacle is not None
     if in_the_way and all(told.get(each, {}).get("reason") != rollout.reason for each in about_rollout):
         yield _warning(rollout.reason, rollout.message)
+    if found.unreadable and found.unreadable != told.get(ConditionType.STATE_UNREADABLE, {}).get("message"):
+        yield unreadable_event(found.unreadable)
     if found.contested and ConditionType.CONTESTED not in told:
         yield _warning(ConditionType.CONTESTED.value, found.contested)
 

@@ -22,13 +22,13 @@ from specdec_operator.schema import guard_status, status
 
 _MOST_ROWS: Final = 16
 """Rows of the table of fewer tokens that the status shows: those of the largest K."""
-_TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
+TOLD: Final[Mapping[str, TypeAdapter[Any]]] = {
     **dict.fromkeys(("verdict", "reason", "message"), TypeAdapter(str)),
     "fewer_tokens": TypeAdapter(tuple[Fewer, ...]),
     "recommendation": TypeAdapter(Advice),
+    "findings": TypeAdapter(tuple[MeasureFinding, ...]),
 }
 """Values that stay in the status until new ones are known, and how they are read."""
-_FINDINGS: Final = TypeAdapter(tuple[MeasureFinding, ...])
 _MEASURES: Final = frozenset(Measure)
 _STATE: Final = TypeAdapter(State)
 _OF_STATE: Final = tuple(each.name for each in fields(State))
@@ -87,7 +87,7 @@ def guard_status_of(found: Findings, before: Mapping[str, Any]) -> guard_status.
 def _as_told(told: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """These values of the earlier status; without those that it does not have."""
     written = {name: told.get(to_camel(name)) for name in names}
-    return {name: _TOLD[name].validate_python(each) for name, each in written.items() if each is not None}
+    return {name: TOLD[name].validate_python(each) for name, each in written.items() if each is not None}
 
 
 def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[MeasureFinding, ...]:
@@ -97,7 +97,8 @@ def _findings(found: Findings, told: Mapping[str, Any]) -> tuple[MeasureFinding,
     if found.judged and found.judged.findings:
         return found.judged.findings
     known = [each for each in told.get("findings") or () if each["measure"] in _MEASURES]
-    return _FINDINGS.validate_python(known)
+    read: tuple[MeasureFinding, ...] = TOLD["findings"].validate_python(known)
+    return read
 
 
 def _said(found: Findings, told: Mapping[str, Any]) -> dict[str, Any]:

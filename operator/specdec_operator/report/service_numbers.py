@@ -69,7 +69,7 @@ class StateMetrics:
     failing_windows: int = _number("Failing windows in a row.")
     speculating: bool = _number("1 while the operator requests speculation from the pods.")
     pod_failures: int = _number("Failures of the watched pods within an hour; three are held against speculation.")
-    rollbacks: int = _number("Rollbacks so far, as kept in the status.")
+    rollbacks: int = _number("Rollbacks so far whose pods have served, as kept in the status.")
     pods_without_metrics: int = _number("Pods that returned no metrics at the last read.")
     tokens_asked: int | None = _number("Requested K; 0 without speculation, absent if the draft decides it.")
     tokens_served: int = _number("K in use; 0 without speculation, and if the draft decides it.")
@@ -162,13 +162,13 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         phase=state.phase,
         would_act=state.dry_run is not None,
         failing_windows=state.failures,
-        speculating=found.plan.speculation is not None,
+        speculating=found.asked is not None,
         pod_failures=len(held(state.pod_failures)),
         rollbacks=state.rollbacks,
-        rolled_back=(why, rollback.to.value) if rollback else None,
+        rolled_back=(why, rollback.to.value) if rollback and state.rolled_back else None,
         pods_without_metrics=silent,
         tokens_asked=asked.tokens if asked else 0,
-        tokens_served=found.plan.tokens,
+        tokens_served=found.tokens,
         acceptance_rate_threshold=limits.acceptance_rate if limits else None,
         speedup_threshold=limits.speedup if limits else None,
         plain_pods=state.control.replicas if state.control else 0,

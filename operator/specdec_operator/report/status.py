@@ -23,6 +23,7 @@ from specdec_operator.staging.kserve import shown
 _MOST_HISTORY: Final = 10
 _HISTORY_WORDS: Final = 200
 _WARNING_WORDS: Final = 1000
+_A_DAY: Final = 86400.0
 
 
 def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     asked = found.plan.spec.speculation is not None
     same_subject = before.get("guard", {}).get("speculation") == state.speculation
     wanted = wanted_conditions(found, speculating=asked, warning=warning_of(found))
+    wanted |= _unreadable(found.unreadable, before, now)
     old = tuple(c for c in before.get("conditions", ()) if same_subject or c["type"] not in ABOUT_SPECULATION)
     kept = before if same_subject else {}
     reason, message = why(found, kept)
@@ -55,6 +57,21 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+def _unreadable(words: str, before: Mapping[str, Any], now: float) -> dict[str, Wanted | None]:
+    """The condition about what could not be read. It stays for a day: the next write removes its cause."""
+    if words:
+        return {ConditionType.STATE_UNREADABLE: ("True", "ValuesReplaced", words[:_WARNING_WORDS])}
+    known = (each for each in before.get("conditions", ()) if each["type"] == ConditionType.STATE_UNREADABLE)
+    since = next((each["lastTransitionTime"] for each in known), "")
+    return {ConditionType.STATE_UNREADABLE: None} if since > to_time(now - _A_DAY) else {}
+
+
+def told_unreadable(status: Mapping[str, Any]) -> str:
+    """What a status reports about parts that could not be read."""
+    kind = ConditionType.STATE_UNREADABLE
+    return next((str(each["message"]) for each in status.get("conditions", ()) if each["type"] == kind), "")
+
+
 def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     """Why the service is in its phase: the decision, or else the newest verdict, or else the rollout."""
     state, rollout = found.state, found.rollout
@@ -63,7 +80,11 @@ def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
         return decision.reason, decision.message
     if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.judged is not None:
         return found.judged.verdict.reason.value, found.judged.verdict.message
-    if state.phase is Phase.WATCHING and before.get("phase") == Phase.WATCHING:
+    if (
+        state.phase is Phase.WATCHING
+        and before.get("phase") == Phase.WATCHING
+        and {"reason", "message"} <= before.keys()
+    ):
         return before["reason"], before["message"]  # a restarted operator has no verdict yet
     if state.phase is Phase.MEASURING_BASELINE and state.revision == found.revision:
         return "MeasuringBaseline", "the service runs without speculation first, to measure the baseline speed"
@@ -71,11 +92,11 @@ def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _serving(found: Findings) -> api.Serving:
-    speculation, guest = found.plan.speculation, found.plan.spec.guest
+    speculation, guest = found.asked, found.plan.spec.guest
     return api.Serving(
         speculating=speculation is not None,
         method=speculation.method.value if speculation else "none",
-        tokens=found.plan.tokens,
+        tokens=found.tokens,
         revision=found.revision,
         inference_service=guest.resource if guest else f"inferenceservices.{KSERVE_GROUP}/{found.name}",
         url=found.url,
@@ -155,17 +176,19 @@ class SpecRefusal:
 
 
 def refused_status(
-    before: Mapping[str, Any], trouble: SpecRefusal, *, now: float, ready: bool = True
+    before: Mapping[str, Any], trouble: SpecRefusal, *, now: float, ready: bool = True, unreadable: str = ""
 ) -> dict[str, Any]:
     """The status before, with Stalled=True and the message of the refusal. Pods that run already keep answering.
 
-    ready: whether there can be such pods; else Ready=False, for the same reason.
+    ready: whether there can be such pods; else Ready=False, for the same reason. unreadable: what of the status could
+    not be read.
     """
     error, generation = trouble.error, trouble.generation
     old = tuple(before.get("conditions", ()))
     moving = (ConditionType.STALLED, ConditionType.RECONCILING)
     kept: dict[str, Wanted | None] = {each["type"]: None for each in old if each["type"] not in moving}
     wanted = {ConditionType.READY: None, **kept, ConditionType.STALLED: ("True", error.reason, error.message)}
+    wanted |= _unreadable(unreadable, {}, now)
     if not ready:
         wanted[ConditionType.READY] = ("False", error.reason, error.message)
     conditions = merged(wanted, old, now=to_time(now), generation=generation)
@@ -206,7 +229,7 @@ def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None,
 def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
     if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
         return True
-    if any(each(status) != each(written) for each in (_advised, _pairs, needed)):
+    if any(each(status) != each(written) for each in (_advised, _pairs, _enforcing, needed)):
         return True
     speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
     return abs(speed - old) > _SPEED_STEP * max(speed, old)
@@ -223,6 +246,12 @@ def _advised(status: Mapping[str, Any]) -> Any:
 def _pairs(status: Mapping[str, Any]) -> Any:
     """The windows of both arms: an operator that restarts goes on with them."""
     return status.get("guard", {}).get("pairs")
+
+
+def _enforcing(status: Mapping[str, Any]) -> Any:
+    """What keeps the guard from writing a guest, with the time of its next try."""
+    enforcing = ConditionType.ENFORCING
+    return next((each["message"] for each in status.get("conditions", ()) if each["type"] == enforcing), None)
 
 
 def _learnt(status: Mapping[str, Any]) -> Any:

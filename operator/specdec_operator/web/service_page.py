@@ -17,7 +17,7 @@ from specdec_operator.web.store import SeenService
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
-    *("model", "requested", "served", "guard", "held", "rolled back", "reduced", "lowered", "would"),
+    *("model", "requested", "served", "guard", "held", "rolling back", "rolled back", "reduced", "lowered", "would"),
     *("comparing", "costs", "regret", "rollbacks", "restarts", "last good", "url", "engine"),
     *("memory", "device", "KV cache", "KServe"),
 )

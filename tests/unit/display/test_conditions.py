@@ -56,6 +56,8 @@ def test_the_page_and_the_command_agree_on_every_condition(name: str, status: st
     [
         ("Ready", {"conditions": [{"type": "Ready", "status": "False", "reason": "X", "message": "m"}]}, "ready"),
         ("RolledBack", {"guard": {"rollback": {"reason": "X", "message": "m"}}}, "rolled back"),
+        ("RolledBack", {"guard": {"rollback": {"reason": "X", "message": "m", "pending": True}}}, "rolling back"),
+        ("RolledBack", {"phase": "Responding", "guard": {"rollback": {"reason": "X", "message": "m"}}}, "rolling back"),
         ("GuardPassing", {"guard": {"verdict": "Fail", "reason": "X", "message": "m"}}, "verdict"),
         ("SpeculationActive", {"serving": {"speculating": False}}, "served"),
         ("Held", {"guard": {"held": True}}, "held"),

@@ -67,7 +67,7 @@ def test_after_two_steps_the_guard_rolls_back() -> None:
     *_, last = strip(make_state(OUT), (10, DRY), (20, DRY), (30, DRY))
     assert stands(last) == (RESPOND, "plain", 0)
     assert last.rollback is not None
-    assert (last.rollback.reason, last.rollback.message, last.rollbacks) == ("OutOfMemory", WORDS, 1)
+    assert (last.rollback.reason, last.rollback.message, last.rollback.pending) == ("OutOfMemory", WORDS, True)
 
 
 def test_after_two_steps_the_guard_returns_to_the_last_good_speculation_with_the_memory_that_it_had() -> None:

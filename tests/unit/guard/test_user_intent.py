@@ -159,8 +159,10 @@ def test_a_requested_rollback_serves_without_speculation(state: State) -> None:
     after = follow_user(replace(state, service="e1"), asked(retry=None, rollback="b"), 99)
     assert (after.phase, after.since, after.serves_baseline, after.subject) == (Phase.RESPONDING, 99, True, "plain")
     assert (after.failures, after.blamed, after.measuring, after.reduced) == (0, (), False, None)
-    assert after.rollback == make_rollback(BY_REQUEST, 99, "requested by annotation specdec.io/rollback=b")
-    assert (after.rollbacks, after.handled_rollback) == (1, "b")
+    assert after.rollback == make_rollback(
+        BY_REQUEST, 99, "requested by annotation specdec.io/rollback=b", pending=True
+    )
+    assert (after.rollbacks, after.handled_rollback) == (state.rollbacks, "b")
     assert follow_user(after, asked(retry=None, rollback="b"), 100) == after
 
 

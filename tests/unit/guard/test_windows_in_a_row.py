@@ -6,6 +6,7 @@ from tests.unit.builders import (
     IDLE,
     LOW,
     PASSED,
+    PROGRESSING,
     UNREAD,
     make_dry_run,
     make_good,
@@ -56,17 +57,23 @@ def test_failing_windows_wait_until_they_are_beyond_doubt() -> None:
     assert states[-1].phase is RESPOND
 
 
-def test_a_rollback_has_its_reason_and_counts() -> None:
-    """The verdict's own reason and message; the row of failures is spent."""
-    *_, last = strip(make_state(rollbacks=4, failures=2), (7, FAILS))
-    assert last.rollback == make_rollback("AcceptanceRateLow", 7, "acceptance 0.02 < 0.30")
-    assert (last.rollbacks, last.failures, last.since) == (5, 0, 7)
+def test_a_rollback_has_its_reason_and_counts_when_its_pods_serve() -> None:
+    """The verdict's own reason and message; the row of failures is spent. One that was only decided does not count."""
+    decided, waits, serves = strip(
+        make_state(rollbacks=4, failures=2), (7, FAILS), (8, {"rollout": PROGRESSING}), (9, {})
+    )
+    words = ("AcceptanceRateLow", 7, "acceptance 0.02 < 0.30")
+    assert decided.rollback == waits.rollback == make_rollback(*words, pending=True)
+    assert (decided.rollbacks, decided.failures, decided.since, decided.rolled_back) == (4, 0, 7, False)
+    assert (waits.rollbacks, waits.rolled_back) == (4, False)
+    assert (serves.phase, serves.rollback, serves.rollbacks) == (BACK, make_rollback(*words), 5)
+    assert serves.rolled_back
 
 
 def test_a_failed_rollout_has_the_message_of_the_pods() -> None:
     """RolloutFailed, with the reason that the pods gave."""
     (last,) = strip(make_state(OUT), (7, {"rollout": FAILED}))
-    assert last.rollback == make_rollback("RolloutFailed", 7, "CrashLoop: pod p ended 3 times")
+    assert last.rollback == make_rollback("RolloutFailed", 7, "CrashLoop: pod p ended 3 times", pending=True)
 
 
 def test_all_steps() -> None:

@@ -9,7 +9,7 @@ from tests.unit.stage import KEY, Stage, busy
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
-from specdec_operator.reconcile.guest_service import bring_back_left
+from specdec_operator.reconcile.guest_writes import bring_back_left
 
 CONFIG = '{"method":"ngram","num_speculative_tokens":4}'
 SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
@@ -268,10 +268,10 @@ async def test_a_change_of_the_owner_in_that_moment_is_not_lost() -> None:
     engine.acceptance = 0.0
     patch, changed = stage.cluster.patch, [*SPECULATES, "--max-model-len=100"]
 
-    async def too_late(manifest: Body, changes: Any) -> Body:
+    async def too_late(manifest: Body, changes: Any, *, dry_run: bool = False) -> Body:
         stage.cluster.patch = patch  # type: ignore[method-assign]
         stage.predictor["model"]["args"] = changed
-        return await patch(manifest, changes)
+        return await patch(manifest, changes, dry_run=dry_run)
 
     stage.cluster.patch = too_late  # type: ignore[method-assign]
     await stage.until("Responding")

@@ -1,6 +1,6 @@
 """Conditions by the rules of kstatus, and the time of their last transition."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -60,6 +60,7 @@ OUT_OF_USE = {
     "SpeculationActive": "False RolledBack",
     "GuardPassing": "False AcceptanceRateLow",
 }
+DECIDED = OUT_OF_USE | {"RolledBack": "False Responding", "SpeculationActive": None}
 NOT_UP = {"SpeculationActive": "Unknown NotMeasured", "GuardPassing": "Unknown NotMeasured"}
 KEPT = {"SpeculationActive": None, "GuardPassing": None}
 FEWER = {"RolledBack": "False TokensReduced"}
@@ -94,8 +95,18 @@ DEGRADED: Body = {"guard": {"health": "Degraded"}}
             {"judged": judged(LOW, make_evidence(0, generation_tokens=900))},
             UP | ON | {"SpeculationActive": "False NotDrafting", "GuardPassing": "False AcceptanceRateLow"},
         ),
-        (RESPOND, {"rollback": GONE, "rollout": PROGRESSING}, UP | {"Reconciling": "True RollingOut"} | OUT_OF_USE),
+        (RESPOND, {"rollback": GONE, "rollout": PROGRESSING}, UP | {"Reconciling": "True RollingOut"} | DECIDED),
+        (
+            STALLED,
+            {"rollback": make_rollback(pending=True), "rollout": FAILED},
+            {"Ready": "False CrashLoop", "Stalled": "True CrashLoop"} | THERE | DECIDED,
+        ),
         (BACK, {"rollback": GONE}, UP | OUT_OF_USE),
+        (
+            BACK,
+            {"rollback": GONE, "judged": judged(replace(LOW, at=99.0))},
+            UP | OUT_OF_USE | {"SpeculationActive": "True Drafting"},
+        ),
         (BACK, {"rollback": GONE, "rollout": PROGRESSING}, UP | {"Reconciling": "True RollingOut"} | OUT_OF_USE),
         (
             STALLED,
@@ -122,7 +133,7 @@ DEGRADED: Body = {"guard": {"health": "Degraded"}}
         (
             RESPOND,
             {"rollback": OF_GOOD, "rollout": PROGRESSING},
-            UP | {"Reconciling": "True RollingOut"} | INSTEAD | NOT_UP,
+            UP | {"Reconciling": "True RollingOut"} | {"RolledBack": "False Responding"} | NOT_UP,
         ),
         (
             WATCH,

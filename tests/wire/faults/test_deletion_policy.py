@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.wire.api import ISVC, SIS, Object
+from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object
 from tests.wire.faults.acts import busy, still_speculating
 from tests.wire.faults.foreign import (
     CLAIM,
@@ -18,8 +18,9 @@ from tests.wire.faults.foreign import (
 )
 from tests.wire.faults.table import Part, fault
 from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
 from tests.wire.waiting import until
-from tests.wire.world import NAME, World, conditions, sis
+from tests.wire.world import BASELINE, NAME, World, conditions, sis
 
 _MODELS = f"{NAME}-models"
 
@@ -102,6 +103,42 @@ async def test_what_stayed_is_taken_over_with_its_pods(world: World, operator: O
     assert after["spec"] == before["spec"]
     await world.phase("Watching")
     assert conditions(await world.status())["Ready"]["status"] == "True"
+
+
+@fault(
+    part=Part.OBJECTS,
+    when="a service with baseline pods is deleted with --cascade=orphan, and created again with annotation adopt",
+    then="it takes over the InferenceService, the baseline pods and the budget together",
+)
+async def test_baseline_pods_and_budget_are_taken_over_with_the_inference_service(
+    world: World, operator: OperatorProcess
+) -> None:
+    """Without adopt, nothing is taken over."""
+    both = {"control": {"mode": "Always"}, "speedup": {"min": 1.0}, "baseline": "None"}
+    await world.apply(sis(guard=both, replicas=2))
+    await world.roll_out(await world.child(), busy(), busy())
+    await world.phase("Watching")
+    await world.bring_baseline_pods(EngineStandIn(tokens_per_second=400.0, speculative=False))
+    objects = [(ISVC, NAME), (DEPLOYMENT, BASELINE), (("policy/v1", "poddisruptionbudgets"), f"{NAME}-specdec")]
+    before = [await owned_by(world, kind, name, await _uid(world)) for kind, name in objects]
+    await world.api.call("delete", world.api.path(SIS, world.namespace, NAME), {"propagationPolicy": "Orphan"})
+    await world.gone()
+    made = await world.apply(sis(guard=both, replicas=2))
+    await taken(world)
+    for kind, name in objects:
+        await owned_by(world, kind, name, None)
+    await adopt(world)
+    after = [await owned_by(world, kind, name, made["metadata"]["uid"]) for kind, name in objects]
+    assert [each["metadata"]["uid"] for each in after] == [each["metadata"]["uid"] for each in before]
+    await world.phase("Watching")
+    await world.told("ComparingWithPlain", "1 of 1 baseline pods serve")
+
+
+async def _uid(world: World) -> str:
+    """Of the service."""
+    found = await world.api.get(SIS, world.namespace, NAME)
+    assert found is not None
+    return str(found["metadata"]["uid"])
 
 
 @fault(

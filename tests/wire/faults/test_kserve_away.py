@@ -100,7 +100,8 @@ async def test_a_rollback_waits_for_kserve(
     status = await world.phase("Stalled")
     assert words in conditions(status)["Stalled"]["message"]
     assert is_speculative(await world.child()) is webhooks
-    assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 1)
+    assert (status["guard"]["rollback"]["reason"], status["guard"]["rollbacks"]) == ("AcceptanceRateLow", 0)
+    assert conditions(status)["RolledBack"]["status"] == "False"
     await installed.start()
     await baseline_pods(world)
     status = await world.status()

@@ -1,0 +1,165 @@
+"""Writes of a guest: the flag is removed or restored, what became of it is read back, and a failure is remembered.
+
+The guard writes nothing else of an InferenceService that another user wrote, and nothing without its owner's
+permission.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specdec_operator import names
+from specdec_operator.errors import OperatorError, TooLarge
+from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, place_of, take_out, taken_out
+from specdec_operator.guest.sizes import MOST_OBJECT_BYTES, is_too_long, predictor_containers
+from specdec_operator.guest.view import Guest
+from specdec_operator.guest.write import (
+    SOON,
+    FailedWrite,
+    GuestWrites,
+    after,
+    digest_of_patch,
+    refusal_of,
+    undone,
+)
+from specdec_operator.kube.client import version_of
+from specdec_operator.kube.cluster import Cluster
+from specdec_operator.kube.request import Manifest
+from specdec_operator.names import TAKEN_OUT_ANNOTATION, Key
+from specdec_operator.observe.pods import MOST_WORDS
+from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.guest import LOOK_AGAIN
+from specdec_operator.reconcile.memory import ServiceMemory
+from specdec_operator.report.events import Event
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestWrite:
+    """A write of a guest. event: sent after it is done. speculates: whether the guest speculates after it."""
+
+    guest: Guest
+    changes: Patch
+    event: Event
+    speculates: bool
+
+
+def write_of(decision: Decision) -> GuestWrite | None:
+    """What is to be written; None: the guest is as the guard decided, or the guard may not write it."""
+    desired, owner, allowed = decision.desired, decision.sis.owner, decision.desired.enforcement
+    guest, place, taken = desired.guest, allowed.place, allowed.taken
+    if guest is not None and allowed.may and place is not None and decision.state.serves_baseline:
+        words = list(guest.engine.speculative) if guest.engine else []
+        event = Event(warning=True, reason="TakenOut", message=f"removed from {guest.ref}: {' '.join(words)}")
+        record = TakenOut(
+            service=owner.name,
+            uid=owner.uid,
+            path=place.path,
+            value=place.value,
+            words=words,
+            revision=guest.revision,
+        )
+        changes = take_out(guest.live, place, record)
+        return GuestWrite(guest=guest, changes=changes, event=event, speculates=False)
+    if guest is not None and taken is not None and not decision.state.serves_baseline and is_allowed(guest.live):
+        event = Event(warning=False, reason="BroughtBack", message=f"restored in {guest.ref}: {' '.join(taken.words)}")
+        back = guest.flags.back
+        return GuestWrite(guest=guest, changes=back, event=event, speculates=True) if back else None
+    return None
+
+
+async def write_guest(
+    cluster: Cluster, key: Key, write: GuestWrite, memory: ServiceMemory, now: float
+) -> ServiceMemory:
+    """Writes what the guard decided, unless the same write failed a moment ago. Raises Unavailable.
+
+    If the owner has changed the guest meanwhile, nothing is written, and the guest is read again soon.
+    """
+    guest = write.guest
+    digest, failed = digest_of_patch(write.changes), memory.guest.failed
+    if failed is not None and not memory.guest.is_due(digest, now):
+        return replace(memory, due=min(failed.due, now + LOOK_AGAIN))
+    if version_of(guest.live) < memory.guest.version:  # it was read before our last write
+        return replace(memory, due=now + SOON)
+    try:
+        live = await _written(cluster, names.inference_service(key[0], guest.ref.name), write)
+    except OperatorError as error:
+        refusal = refusal_of(error, digest, now)
+        if refusal is None:
+            raise
+        return _noted_failure(key, guest, memory, after(failed, refusal))
+    if live is None:
+        return _noted_failure(key, guest, memory, after(failed, undone(digest, now)))
+    return _noted_write(memory, write, live, now)
+
+
+async def _written(cluster: Cluster, named: Manifest, write: GuestWrite) -> Manifest | None:
+    """The object as the API server has it after a write; None if something undid the write. Raises OperatorError.
+
+    First a dry run: a webhook that undoes it would leave the annotation alone, and pods would restart for nothing.
+    """
+    for dry_run in (True, False):
+        live = await cluster.patch(named, write.changes, dry_run=dry_run)
+        if (await asyncio.to_thread(place_of, live) is not None) is not write.speculates:
+            return None
+    return live
+
+
+def _noted_write(memory: ServiceMemory, write: GuestWrite, live: Manifest, now: float) -> ServiceMemory:
+    """The memory after a write that was read back. The deadline of its pods counts from now."""
+    state = memory.state and replace(memory.state, wanted_since=now)
+    writes = GuestWrites(version=0 if write.speculates else version_of(live))
+    return replace(memory, guest=writes, state=state, unsent=(*memory.unsent, write.event), due=now + SOON)
+
+
+def _noted_failure(key: Key, guest: Guest, memory: ServiceMemory, failed: FailedWrite) -> ServiceMemory:
+    """The memory after a write that failed: reported by the next reconcile, which is due at once."""
+    before, unsent = memory.guest.failed, memory.unsent
+    if failed.is_told and not (before is not None and before.is_told and before.cause == failed.cause):
+        _LOG.warning("service=%s/%s %s %s: %s", *key, guest.ref, failed.reason, failed.message)
+        unsent = (*unsent, Event(warning=True, reason=failed.reason, message=f"{guest.ref}: {failed.message}"))
+    return replace(memory, guest=replace(memory.guest, failed=failed), unsent=unsent, due=failed.at)
+
+
+async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: Callable[[str, str], bool]) -> bool:
+    """Restores, by the annotation, what deleted services took out. Returns whether all of it could be restored.
+
+    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid no longer exists, and
+    this operator is the one to decide that.
+    """
+    whole = True
+    for namespace in namespaces or ("",):
+        for meta in await cluster.list_metadata(names.inference_services_path(namespace), "") or ():
+            if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}):
+                whole &= await _bring_back(cluster, meta, is_left)
+    return whole
+
+
+async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[[str, str], bool]) -> bool:
+    namespace, name = meta["namespace"], meta["name"]
+    try:
+        live = await cluster.read(names.inference_services_path(namespace, name), most=MOST_OBJECT_BYTES) or {}
+        taken = taken_out(live)
+        if taken is None or not is_left(namespace, taken.uid):
+            return True
+        readable = is_allowed(live) and not is_too_long(predictor_containers(live))
+        changes = await asyncio.to_thread(bring_back, live, taken) if readable else None
+        if changes is None:  # the owner has changed it since
+            words = " ".join(taken.words)[:MOST_WORDS]
+            _LOG.warning("%s/%s stays without speculation: %s", namespace, name, words)
+            return True
+        live = await cluster.patch(names.inference_service(namespace, name), changes)
+    except TooLarge as error:  # the guard has never written one of this size
+        _LOG.warning("%s/%s stays as it is: %s", namespace, name, error.message)
+        return True
+    except OperatorError as error:
+        _LOG.warning("%s/%s is not restored yet: %s", namespace, name, error.message)
+        return False
+    if await asyncio.to_thread(place_of, live) is None:
+        _LOG.warning("%s/%s is not restored: an admission webhook or a policy undoes it", namespace, name)
+        return True
+    _LOG.info("%s/%s: service %s was deleted, and the flag is restored", namespace, name, taken.service)
+    return True
