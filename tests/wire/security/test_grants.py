@@ -3,7 +3,6 @@
 With the default roles for one namespace: the operator may not write Deployments, and reads no Secret.
 """
 
-import base64
 import pathlib
 import re
 from collections.abc import AsyncIterator
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from hack.helm import chart
 
-from tests.wire.api import Api, Object, documents
+from tests.wire.api import Api, Object, Refused, connected, documents
 from tests.wire.install import grant, make_account, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -56,7 +55,7 @@ async def test_baseline_pods_wait_for_a_permission_for_this_service(
     await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS))
     found = await world.told("ComparingWithPlain", "rbac.controlServices", "kubectl apply -k manifests/control")
     assert (found["reason"], f'"{NAME}-predictor" is forbidden' in found["message"]) == ("NoPlainPod", True)
-    assert (await world.status())["phase"] == "Watching"
+    await world.phase("Watching")
     values = {"rbac.controlServices": [f"{world.namespace}/{NAME}"]}
     (role,) = (each for each in chart.objects(values, "--show-only=templates/rbac-control.yaml") if "rules" in each)
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{world.namespace}/roles/{account}"
@@ -65,16 +64,15 @@ async def test_baseline_pods_wait_for_a_permission_for_this_service(
     await world.baseline_pods()
 
 
-async def test_a_token_is_read_once_a_role_names_its_secret(
-    api: Api, world: World, account: str, limited: OperatorProcess
+async def test_a_token_waits_for_a_role_that_names_its_secret(
+    api: Api, kubeconfig: pathlib.Path, world: World, account: str, limited: OperatorProcess, tmp_path: pathlib.Path
 ) -> None:
-    """The message has the commands. That the token of this test is unusable shows that it was read then."""
-    data = {"token": base64.b64encode(b"two words").decode()}
-    await api.create(SECRET, world.namespace, {"metadata": {"name": "metrics"}, "data": data})
+    """The message has the commands, and what they create grants this Secret and no other."""
+    for name in ("metrics", "other"):
+        await api.create(SECRET, world.namespace, {"metadata": {"name": name}})
     pods = {"scheme": "HTTPS", "tokenSecret": {"name": "metrics", "key": "token"}}
-    engine = EngineStandIn(tokens_per_second=TOKENS)
     await world.apply(sis(guard={"source": {"pods": pods}}))
-    await world.roll_out(await world.child(), engine)
+    await world.roll_out(await world.child(), EngineStandIn(tokens_per_second=TOKENS))
     found = await world.told("GuardPassing", "ScrapeFailed", "the operator may not read it")
     asked = re.search(r"create role (\S+) --verb=get --resource=secrets --resource-name=metrics", found["message"])
     assert asked is not None
@@ -85,4 +83,8 @@ async def test_a_token_is_read_once_a_role_names_its_secret(
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": asked[1]}
     subjects = [{"kind": "ServiceAccount", "name": account, "namespace": "specdec-system"}]
     await api.call("post", f"{path}bindings", {"metadata": {"name": asked[1]}, "roleRef": role, "subjects": subjects})
-    await world.told("GuardPassing", f"Secret {world.namespace}/metrics has spaces, line breaks")
+    own = await operator_kubeconfig(api, kubeconfig, tmp_path / "reads", account=account)
+    async with connected(own) as theirs:
+        assert await theirs.get(SECRET, world.namespace, "metrics")
+        with pytest.raises(Refused, match='cannot get resource "secrets"'):
+            await theirs.get(SECRET, world.namespace, "other")
