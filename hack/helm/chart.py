@@ -18,6 +18,8 @@ NAMESPACE: Final = "specdec-system"
 
 Objects = list[dict[str, Any]]
 VERSION: Final = "3.19.5"
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The CRD alone takes the loader in Python ten times as long."""
 _PACKAGE: Final = "helm.sh/helm/v3/cmd/helm"
 _KUBERNETES: Final = versions.KUBERNETES.split(".")
 _HELM: Final = binaries.Module(
@@ -52,7 +54,8 @@ def template(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART
 
 def objects(values: Mapping[str, Any], *words: str, chart: pathlib.Path = CHART) -> Objects:
     """Return what it renders, as objects."""
-    return [each for each in yaml.safe_load_all(template(values, *words, chart=chart)) if each]
+    text = template(values, *words, chart=chart)
+    return [each for each in yaml.load_all(text, Loader=_LOADER) if each]
 
 
 def lint(values: Mapping[str, Any]) -> shell.CommandOutput:
