@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lab.guard import __main__ as report
-from lab.guard import page, plot
+from lab.guard import figures, page, plot
 from lab.guard.__main__ import main
 from lab.guard.figures import QUICK, VOLUMES, GuardFigures, holds_from, simulate
 from lab.guard.rules import BY_DRAFTS, BY_TOKENS, GUARD, RULES, counters
@@ -191,8 +191,11 @@ def test_one_command_writes_everything_and_equal_figures_are_equal_files(
         assert (made / f"{name}.svg").read_bytes() == (drawn / f"{name}.svg").read_bytes()
 
 
-def test_printing_writes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> None:
+def test_printing_writes_nothing(
+    quick: GuardFigures, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`make bench` leaves the pages alone."""
+    monkeypatch.setattr(figures, "simulate", lambda *_: quick)
     assert main(["--quick", "--print", "--into", str(tmp_path / "made")]) == 0
     assert "bursty: rollbacks" in capsys.readouterr().out
     assert not (tmp_path / "made").exists()
