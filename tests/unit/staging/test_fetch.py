@@ -174,56 +174,7 @@ def test_the_folders_that_libraries_keep_for_themselves_are_left_out(place: Plac
     assert not {".cache", ".git"} & {path.name for path in place.folder.iterdir()}
 
 
-CRASHES = """
-import json, os, pathlib, shutil, sys
-import importlib, logging, multiprocessing, threading
-
-program, before, model, claim = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
-program, key = compile(program, "program", "exec"), sys.argv[5]
-CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod"}
-
-def run(last):
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    left = last
-    def watch(event, args):
-        nonlocal left
-        writes = event == "open" and str(args[0]).startswith(str(claim)) and (args[2] or 0) & 3
-        if event in CHANGES or writes:
-            left -= 1
-            if left < 0:
-                os._exit(137)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.addaudithook(watch)
-    os.fsync = lambda file: None  # a crash of the process, not of the machine
-    sys.argv = ["-c", str(claim), f"copy:{model}", key]
-    try:
-        exec(program, {"__name__": "__main__"})
-    except SystemExit as end:
-        os._exit(end.code)
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.glob("*")}
-
-def there():
-    served = {"nothing": {}, "the old one": files(before / key), "whole": files(model)}
-    return next((name for name, found in served.items() if found == files(claim / key)), "half")
-
-def calls():
-    return len(pathlib.Path(os.environ["CALLS"]).read_text().splitlines())
-
-for last in range(200):
-    shutil.rmtree(claim, ignore_errors=True)
-    shutil.copytree(before, claim)
-    code, found, downloaded = run(last), there(), calls()
-    mended = [run(10**6), there(), *sorted(each.name for each in claim.iterdir())]
-    print(json.dumps({"code": code, "found": found, "mended": mended, "downloads": calls() - downloaded}))
-    if code == 0:
-        break
-"""
-"""Runs the program again and again, ended without a word before its first, second, ... change of the file system, and
-each time once more undisturbed."""
+CRASHES = pathlib.Path(__file__).parent / "crashes.py"
 
 
 @pytest.mark.parametrize("key", [None, KEY, OTHER_KEY], ids=["nothing", "another revision of it", "another artifact"])
@@ -241,7 +192,7 @@ def test_a_crash_at_any_moment_leaves_nothing_or_a_whole_folder_and_is_mended(pl
     arguments = [program(), before, place.model, place.claim, KEY]
     env = {"PYTHONPATH": str(STANDIN), "CALLS": str(place.root / "calls"), "TERMINATION_LOG": os.devnull}
     (place.root / "calls").touch()
-    told = subprocess.run([sys.executable, "-c", CRASHES, *arguments], env=env, capture_output=True, check=True)
+    told = subprocess.run([sys.executable, CRASHES, *arguments], env=env, capture_output=True, check=True)
     crashes = [json.loads(line) for line in told.stdout.splitlines()]
     assert [each["code"] for each in crashes] == [137] * (len(crashes) - 1) + [0]
     assert len(crashes) > 8
