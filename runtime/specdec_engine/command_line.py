@@ -32,14 +32,15 @@ class Flag:
     short_known: bool = True
 
 
-def _flags(line: Sequence[str], version: Version) -> tuple[Flag, ...]:
-    """The flags in their order. Dotted ones come last, gathered into objects. Words that are not flags are dropped."""
+def _flags(line: Sequence[str], version: Version, strays: list[str]) -> tuple[Flag, ...]:
+    """The flags in their order. Dotted ones come last, gathered into objects. Words that are none go to `strays`."""
     plain: list[Flag] = []
     dotted: dict[str, dict[str, Any]] = {}
     rest = list(line)
     while rest:
         word = rest.pop(0)
         if not word.startswith("-") or _NUMBER.fullmatch(word):
+            strays.append(word)
             continue
         if (level := _level(word, rest, version)) is not None:
             plain.append(level)
@@ -171,7 +172,7 @@ def read(line: Sequence[str], build: Build) -> CommandLine:
     findings: list[Finding] = []
     args: dict[str, Any] = {}
     speculative: Flag | None = None
-    for flag in _flags(line[list(line).index("serve") + 1 :] if "serve" in line[:3] else line, build.vllm):
+    for flag in _flags(line[list(line).index("serve") + 1 :] if "serve" in line[:3] else line, build.vllm, []):
         if not flag.short_known:
             findings.append(at_flag("ARG-SHORT", flag.name, flag.written, f"{build} has no {flag.written}"))
         if flag.name == "speculative_config":
@@ -185,6 +186,13 @@ def read(line: Sequence[str], build: Build) -> CommandLine:
     return CommandLine(
         args=args, speculation=speculation, findings=tuple(each for each in findings if each.rule.holds(build))
     )
+
+
+def stray_words(line: Sequence[str], build: Build) -> tuple[str, ...]:
+    """The words behind the program that are neither flags nor values: `vllm serve` takes the first for the model."""
+    strays: list[str] = []
+    _flags(line, build.vllm, strays)
+    return tuple(strays)
 
 
 def _speculation(text: Any, findings: list[Finding]) -> Json | None:

@@ -25,7 +25,7 @@ RUNTIME = _sources("runtime/specdec_runtime")
 ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
-    *("api", "engine", "staging", "guard", "schema", "guest", "observe", "downloads", "render", "report"),
+    *("api", "engine", "staging", "guard", "schema", "guest", "observe", "downloads", "render", "report", "shell"),
     *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "web"),
 )
 VALUE_MODULES = frozenset(
@@ -55,7 +55,6 @@ BORROWED = {
     "guard/counters.py": {"prometheus_client.parser"},
     "downloads/job.py": {"pathlib"},
     "engine/image.py": {"specdec_operator.__version__"},
-    "guest/flags.py": {"shlex"},
     "doctor": {"datetime", "pydantic"},
     "doctor/finding.py": {"pathlib"},
     "display": {"datetime"},
@@ -68,6 +67,7 @@ BORROWED = {
     "report": {"operator", "prometheus_client", "pydantic"},
     "schema": {"pydantic"},
     "schema/crd.py": {"pydantic_core", "yaml"},
+    "shell": {"enum", "tree_sitter", "tree_sitter_bash"},
     "staging/kserve.py": {"specdec_operator.__version__"},
     "validation": {"ast", "contextlib", "operator", "yaml", "specdec_operator.__version__"},
     "web": {"datetime", "html", "urllib.parse"},
@@ -128,6 +128,7 @@ ORDER = {
     "staging": "where artifacts come from and lie",
     "api": "the spec, checked against what engines and storage can do",
     "observe": "views of the cluster's objects",
+    "shell": "commands and scripts, by the grammar of bash",
     "guest": "views of what somebody else serves, by its flags",
     "guard": "decides by a spec and what is observed",
     "schema": "the spec and the status as the API server holds them",

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost
-from specdec_operator.guest.flags import parts, split, words_of
+from specdec_engine.command_line import stray_words
+from specdec_operator.engine.build import build_of
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, command_bytes
+from specdec_operator.shell.programs import Kind
+from specdec_operator.shell.reading import Reading, read_container, read_line
+from specdec_operator.shell.word import Word
 
-_BEFORE: Final = re.compile(
-    r"(.*/)?((ba|da|z|a)?sh|python[0-9.]*|vllm|env)|exec|export|set|-[a-z]*c|-m|-[eux]+|-o|pipefail|&&|;|--|serve|"
-    r"vllm\.entrypoints.*|nohup"
-)
-"""Words in front of vLLM's that set nothing."""
-_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)=(.*);?", re.DOTALL)
-_ENDS: Final = re.compile(r"&&|\|\|?|;|&|[0-9]?>>?.*|<.*")
-"""A word of a shell behind which another command or a file begins."""
-_GIVEN: Final = re.compile(r"\$\((\w+)\)")
-_SHELLS: Final = re.compile(r"\$\{?(\w+)(?::?-([^}]*))?\}?")
 _LONG_SCRIPT: Final = "put the script into the image or a ConfigMap, and call it"
 _OWN_SCRIPT: Final = "move it to the image or to an init container of the runtime"
+_ADD_FLAG: Final = "add the flag with its value to spec.engine.args"
+_ONE_WORD: Final = re.compile(r"--?[A-Za-z][\w.-]*\s+\S.*", re.DOTALL)
+"""A flag and its value in one word."""
+_POSITIONAL: Final = (Kind.VLLM, Kind.IMAGE, Kind.CONTAINER)
+"""Programs that take the model as a word of its own."""
+_UNNAMED: Final = (Kind.IMAGE, Kind.OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,87 +42,91 @@ def command_of(container: Mapping[str, Any], field: str) -> Command:
     if (size := command_bytes(container)) > MOST_COMMAND_BYTES:
         why = f"command and args have {size} bytes, and at most {MOST_COMMAND_BYTES} are read"
         return Command(words=(), lost=(Lost(field=field, why=why, way_out=_LONG_SCRIPT),))
-    script = any(is_script for _, is_script in parts(container))
-    known = {
-        str(each["name"]): str(each["value"])
-        for each in container.get("env") or ()
-        if isinstance(each, Mapping) and "name" in each and "value" in each
-    }
-    return read(words_of(container), field, known, script=script)
+    return _command(read_container(container), field)
 
 
 def line(words: Sequence[str]) -> Command:
-    """The command line that a user typed; one word with spaces in it is split as a shell does."""
-    if len(words) == 1 and " " in words[0] and not words[0].startswith("-"):
-        words = split(words[0])
-    return read(tuple(words), "command line", {}, script=True)
+    """The command line that a user typed; one word with spaces in it is read as a shell does."""
+    return _command(read_line(words), "command line")
 
 
-def read(words: Sequence[str], field: str, known: Mapping[str, str], *, script: bool) -> Command:
-    """vLLM's arguments among these. known: variables with their values. script: whether a shell reads the words."""
-    starts = [at for at, word in enumerate(words) if word == "serve" or word.startswith("vllm.entrypoints")]
-    start = starts[0] + 1 if starts else 0
-    own, after = _until_end(words[start:]) if script else (tuple(words[start:]), ())
-    env, lost = _before(words[:start], field)
-    if after:
-        why = f"`{' '.join(after)}` is another command of the script"
-        lost.append(Lost(field=field, why=why, way_out=_OWN_SCRIPT))
-    text = " ".join(own)
-    own = tuple(_with_values(own, {**known, **dict(env)}, field, lost, script=script))
-    env = [(name, value) for name, value in env if not re.search(rf"\$\{{?{name}\b", text)]  # only the script's own
-    named = bool(starts) and words[start - 1] == "serve" and bool(own) and not own[0].startswith("-")
-    return Command(
-        words=own[named:], program=bool(starts), model=own[0] if named else None, env=tuple(env), lost=tuple(lost)
-    )
+def _command(reading: Reading, field: str) -> Command:
+    """The arguments of the engine that was read, and everything else as lost."""
+    lost = [*_uncertain(reading, field), *_others(reading, field)]
+    if reading.engine is None:
+        return Command(words=(), lost=tuple(lost))
+    start = reading.engine.start
+    words = tuple(_certain(start.words, field, lost))
+    model, words = _model(words, start.kind, field, lost)
+    env = []
+    for name, each in reading.env:
+        if each.value is None or each.exported is None:
+            why = f"only a shell knows its value: it {each.why}" if each.why else "only a shell knows its value"
+            way_out = "set it in spec.engine.env"
+            lost.append(Lost(field=f"{name}={each.text}", why=why, way_out=way_out))
+        else:
+            env.append((name, each.value))
+    return Command(words=words, program=start.kind not in _UNNAMED, model=model, env=tuple(env), lost=tuple(lost))
 
 
-def _until_end(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    end = next((at for at, word in enumerate(words) if _ENDS.fullmatch(word)), len(words))
-    return tuple(words[:end]), tuple(words[end:])
+def _uncertain(reading: Reading, field: str) -> Iterator[Lost]:
+    """Why the engine is not known, or is not certain."""
+    if reading.doubt and reading.parts:
+        way_out = "import the flags of the engine: specdec import -- FLAGS; or guard the existing service"
+        yield Lost(field=field, why=reading.doubt, way_out=way_out)
 
 
-def _before(words: Sequence[str], field: str) -> tuple[list[tuple[str, str]], list[Lost]]:
-    """The variables that a script sets, and what else it does before vLLM starts."""
-    env: list[tuple[str, str]] = []
-    rest = []
-    for word in words:
-        if found := _ASSIGNED.fullmatch(word):
-            env.append((found[1], found[2].rstrip(";")))
-        elif not _BEFORE.fullmatch(word.rstrip(";") or ";"):
-            rest.append(word)
-    if not rest:
-        return env, []
-    why = f"`{' '.join(rest)}` runs before vLLM starts"
-    return env, [Lost(field=field, why=why, way_out=_OWN_SCRIPT)]
+def _others(reading: Reading, field: str) -> Iterator[Lost]:
+    """The other commands of a script, and options of `docker run`."""
+    for each in reading.before:
+        yield Lost(field=field, why=f"`{each}` runs before vLLM starts", way_out=_OWN_SCRIPT)
+    for each in reading.after:
+        yield Lost(field=field, why=f"`{each}` is another command of the script", way_out=_OWN_SCRIPT)
+    for each in reading.engine.start.told if reading.engine else ():
+        way_out = "set what is like it in spec.pod, or remove it"
+        yield Lost(field=field, why=f"`{each}` is an option of the container, not of vLLM", way_out=way_out)
 
 
-def _with_values(
-    words: Sequence[str], known: Mapping[str, str], field: str, lost: list[Lost], *, script: bool
-) -> Iterator[str]:
-    """The words with their variables replaced. A flag whose variable has no value here is removed and listed."""
-    rest = list(words)
+def _certain(words: Sequence[Word], field: str, lost: list[Lost]) -> Iterator[str]:
+    """The words with their values. A flag whose value only a shell knows is left out and listed."""
+    rest = list(reversed(words))
     while rest:
-        word = rest.pop(0)
-        flag = word.startswith("-") and "=" not in word and rest and not rest[0].startswith("-")
-        several = [word, rest.pop(0)] if flag else [word]
-        filled = [_filled(each, known, script=script) for each in several]
-        if all(each is not None for each in filled):
-            yield from (each for each in filled if each is not None)
+        word = rest.pop()
+        text = word.text if word.value is None else word.value
+        flag = text.startswith("-") and "=" not in text and rest and not _starts(rest[-1])
+        several = [word, rest.pop()] if flag else [word]
+        unknown = next((each for each in several if each.value is None), None)
+        if unknown is None:
+            yield from (each.value for each in several if each.value is not None)
             continue
-        why = f"`{' '.join(several)}` uses a variable whose value is not in the manifest"
-        lost.append(Lost(field=field, why=why, way_out="add the flag with its value to spec.engine.args"))
+        written = " ".join(each.text for each in several)
+        lost.append(Lost(field=field, why=f"`{written}` {_why(unknown)}", way_out=_ADD_FLAG))
 
 
-def _filled(word: str, known: Mapping[str, str], *, script: bool) -> str | None:
-    missing = False
+def _starts(word: Word) -> bool:
+    return (word.text if word.value is None else word.value).startswith("-")
 
-    def value(found: re.Match[str]) -> str:
-        nonlocal missing
-        default = found[2] if found.re is _SHELLS else None
-        if (text := known.get(found[1], default)) is None:
-            missing = True
-        return text or ""
 
-    word = _GIVEN.sub(value, word)
-    word = _SHELLS.sub(value, word) if script else word
-    return None if missing else word
+def _why(word: Word) -> str:
+    """The reason, in the form that the list of an import has."""
+    variable = word.why.endswith("not in the manifest")
+    return "uses a variable whose value is not in the manifest" if variable else word.why
+
+
+def _model(words: tuple[str, ...], kind: Kind, field: str, lost: list[Lost]) -> tuple[str | None, tuple[str, ...]]:
+    """The model that stands alone, and the flags. Words that vLLM refuses are listed."""
+    kept = []
+    for each in words:
+        if _ONE_WORD.fullmatch(each) and "=" not in each.split()[0]:
+            why = f"`{each}` is one word; vLLM takes it for a model name"
+            lost.append(Lost(field=field, why=why, way_out="write two list items"))
+        else:
+            kept.append(each)
+    model = None
+    for each in stray_words(kept, build_of("nvidia", None)):
+        if model is None and kind in _POSITIONAL:
+            model = each
+        else:
+            why = f"`{each}` is neither a flag nor the value of one, and vLLM refuses it"
+            lost.append(Lost(field=field, why=why, way_out="remove it"))
+    return model, tuple(kept)

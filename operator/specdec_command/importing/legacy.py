@@ -1,35 +1,12 @@
 """Flags of engines from before 0.11 and of KServe's own server, in the words of today's vLLM."""
 
-from types import MappingProxyType
 from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost
 from specdec_engine.case import Json
 from specdec_engine.flags import option
+from specdec_operator.engine.legacy_flags import ENDED, number, todays
 
-_NGRAM: Final = "[ngram]"
-_KEYS: Final = MappingProxyType(
-    {
-        "speculative_model": "model",
-        "num_speculative_tokens": "num_speculative_tokens",
-        "speculative_draft_tensor_parallel_size": "draft_tensor_parallel_size",
-        "speculative_model_quantization": "quantization",
-        "speculative_max_model_len": "max_model_len",
-        "ngram_prompt_lookup_max": "prompt_lookup_max",
-        "ngram_prompt_lookup_min": "prompt_lookup_min",
-    }
-)
-"""vLLM 0.8 and older, vllm/engine/arg_utils.py: flag -> key of --speculative-config."""
-_ENDED: Final = MappingProxyType(
-    {
-        "speculative_disable_by_batch_size": "add rows with tokens 0 to spec.speculation.tokensByBatchSize",
-        "speculative_disable_mqa_scorer": "remove it: engines since 0.11 have no such scorer",
-        "spec_decoding_acceptance_method": "see spec.speculation.rejection",
-        "typical_acceptance_sampler_posterior_threshold": "see spec.speculation.rejection",
-        "typical_acceptance_sampler_posterior_alpha": "see spec.speculation.rejection",
-        "disable_logprobs_during_spec_decoding": "remove it: engines since 0.11 return them",
-    }
-)
 _LEAST_WINDOW: Final = 1
 """Of n-gram lookup in those releases, if --ngram-prompt-lookup-min is not given; today both ends are the same then."""
 _SERVER: Final = frozenset(
@@ -41,7 +18,6 @@ _SERVER: Final = frozenset(
     }
 )
 """Of KServe's Hugging Face server, python/huggingfaceserver."""
-_HEADS: Final = (("eagle3", "eagle3"), ("eagle", "eagle"), ("medusa", "medusa"))
 
 
 def without_a_file(args: dict[str, Any], lost: list[Lost]) -> None:
@@ -56,35 +32,16 @@ def with_todays_speculation(speculation: Json | None, args: dict[str, Any], lost
     """The configuration with the values of old flags, which are taken out of `args`. Ended flags are listed as lost."""
     if "ngram_prompt_lookup_max" in args:
         args.setdefault("ngram_prompt_lookup_min", _LEAST_WINDOW)
-    for name in sorted(_ENDED.keys() & args.keys()):
+    for name in sorted(ENDED.keys() & args.keys()):
         args.pop(name)
-        lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=_ENDED[name]))
-    given = {key: args.pop(flag) for flag, key in _KEYS.items() if flag in args}
-    named = (speculation or {}).get("model") == _NGRAM
-    if not given and not named:
-        return speculation
-    merged = {key: _number(value) for key, value in given.items()} | dict(speculation or {})
-    if merged.get("model") == _NGRAM:
-        merged |= {"method": "ngram"}
-        del merged["model"]
-    elif "model" in merged and "method" not in merged:
-        merged["method"] = _method(str(merged["model"]))
-    return merged
-
-
-def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
-
-
-def _method(draft: str) -> str:
-    """By the draft's name, as vllm/config/speculative.py does; other names are of whole models."""
-    return next((method for sign, method in _HEADS if sign in draft.lower()), "draft_model")
+        lost.append(Lost(field=option(name), why="engines since 0.11 do not have this flag", way_out=ENDED[name]))
+    return todays(speculation, args)
 
 
 def of_kserves_server(args: dict[str, Any], lost: list[Lost]) -> tuple[str | None, str | None]:
     """Served name and model that flags of KServe's own server name; its flags are taken out of `args`."""
     if "max_length" in args:
-        args.setdefault("max_model_len", _number(args.pop("max_length")))
+        args.setdefault("max_model_len", number(args.pop("max_length")))
     for name in sorted(_SERVER & args.keys()):
         value = args.pop(name)
         why = "a flag of KServe's own server, and the operator's runtime uses vLLM's server"

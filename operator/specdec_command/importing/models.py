@@ -112,7 +112,7 @@ def _names(made: Models, args: dict[str, Any], parts: InferenceServiceParts, cal
     names = list(dict.fromkeys((*served, *([called] if called else []))))
     if not names and written is not None:  # a runtime's own flags may name it after the InferenceService
         known = parts.command.program or parts.source.flags_known
-        names = [str(written)] if known else [str(parts.name), str(written)]
+        names = [str(each) for each in (None if known else parts.name, written) if each is not None]
     if names and names[0] != parts.name:
         made.target["name"] = names[0]
     if names[1:]:

@@ -74,6 +74,9 @@ def _stands(flags: OwnFlags, name: str, place: SpeculationPlace | None) -> Enfor
     if not flags.allowed:
         words = f"the owner has not allowed changes, so the guard only observes; to allow them: {_LEAVE.format(name)}"
         return Enforcement(reason="NotAllowed", message=words)
+    if place is None and (why := flags.why_no_place):
+        words = f"the guard cannot remove the flags of InferenceService {name} and nothing else: {why}"
+        return Enforcement(reason="NotItsFlags", message=f"{words}; write them as words of the command that serves")
     if place is None:
         words = f"the flags of InferenceService {name} request no speculation, so the guard has nothing to remove"
         return Enforcement(reason="NotItsFlags", message=f"{words}; the guard does not change flags of its runtime")

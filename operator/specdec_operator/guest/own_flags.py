@@ -7,18 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specdec_operator.guest.patch import Patch, SpeculationPlace, TakenOut, bring_back, is_allowed, place_of, taken_out
+from specdec_operator.guest.patch import (
+    Patch,
+    SpeculationPlace,
+    TakenOut,
+    bring_back,
+    is_allowed,
+    place_of,
+    taken_out,
+    why_no_place,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFlags:
     """name: of the InferenceService. allowed: whether its owner lets the guard write it. place: where it requests
-    speculation. taken: what was taken out. back: the patch that restores it; None if its owner has changed the flags.
+    speculation. why_no_place: why it cannot be removed, if it requests any. taken: what was taken out. back: the patch that restores it; None if its owner has changed the flags.
     """
 
     name: str = ""
     allowed: bool = False
     place: SpeculationPlace | None = None
+    why_no_place: str = ""
     taken: TakenOut | None = None
     back: Patch | None = None
 
@@ -30,6 +40,7 @@ def own_flags(live: Mapping[str, Any]) -> OwnFlags:
         name=str(live["metadata"]["name"]),
         allowed=is_allowed(live),
         place=place_of(live),
+        why_no_place=why_no_place(live),
         taken=taken,
         back=bring_back(live, taken) if taken is not None else None,
     )

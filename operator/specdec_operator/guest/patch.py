@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
-from specdec_operator.guest.flags import parts, without, without_in_script
+from specdec_operator.guest.cut import NoCut, cut
 from specdec_operator.names import ENFORCE_ANNOTATION, TAKEN_OUT_ANNOTATION
 
 Body: TypeAlias = Mapping[str, Any]
 Patch: TypeAlias = list[dict[str, Any]]
 _ANNOTATIONS: Final = "/metadata/annotations"
-_FIELDS: Final = ("command", "args")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +48,32 @@ def is_allowed(live: Body) -> bool:
 
 
 def place_of(live: Body) -> SpeculationPlace | None:
-    """The place at which an InferenceService requests speculation; None: at most its runtime's flags do."""
-    return next((each for each in _places(live) if each.value != each.baseline), None)
+    """From where the speculation of an InferenceService can be removed; None: `why_no_place` has the reason."""
+    found = next(_found(live), None)
+    return found if isinstance(found, SpeculationPlace) else None
 
 
-def _places(live: Body) -> Iterator[SpeculationPlace]:
+def why_no_place(live: Body) -> str:
+    """Why flags of an InferenceService's own cannot be removed; empty: it has none, or they can be."""
+    found = next(_found(live), "")
+    return found if isinstance(found, str) else ""
+
+
+def _found(live: Body) -> Iterator[SpeculationPlace | str]:
+    """Each container that requests speculation: the place, or why the guard cannot change it."""
+    for path, each in _containers(live):
+        found = cut(each)
+        if isinstance(found, NoCut):
+            yield f"/{path}: {found.why}"
+        elif found is not None:
+            yield SpeculationPlace(path=f"/{path}/{found.field}", value=found.value, baseline=found.baseline)
+
+
+def _containers(live: Body) -> Iterator[tuple[str, Body]]:
     predictor = (live.get("spec") or {}).get("predictor") or {}
-    containers = [(f"containers/{index}", each) for index, each in enumerate(predictor.get("containers") or ())]
-    for path, each in [("model", predictor.get("model") or {}), *containers]:
-        texts = iter(tuple(parts(each)))
-        for field in _FIELDS:
-            value = [str(word) for word in each.get(field) or ()]
-            scripts = [next(texts)[1] for _ in value]
-            baseline = [
-                without_in_script(word) if script else word for word, script in zip(value, scripts, strict=True)
-            ]
-            baseline = baseline if any(scripts) else list(without(value))
-            yield SpeculationPlace(path=f"/spec/predictor/{path}/{field}", value=value, baseline=baseline)
+    yield "spec/predictor/model", predictor.get("model") or {}
+    for index, each in enumerate(predictor.get("containers") or ()):
+        yield f"spec/predictor/containers/{index}", each
 
 
 def taken_out(live: Body) -> TakenOut | None:
@@ -88,11 +96,9 @@ def take_out(live: Body, place: SpeculationPlace, record: TakenOut) -> Patch:
 
 def bring_back(live: Body, taken: TakenOut) -> Patch | None:
     """The patch that brings it back; None where the flags are others than were left: their owner has changed them."""
-    left = next((each for each in _places(live) if each.path == taken.path), None)
-    if left is None:  # the annotation may name any path
-        return None
-    before = next((each for each in _places(_with(live, taken)) if each.path == taken.path), None)
-    if before is None or left.value != before.baseline:
+    places = (each for each in _found(_with(live, taken)) if isinstance(each, SpeculationPlace))
+    before = next((each for each in places if each.path == taken.path), None)
+    if before is None or _at(live, taken.path) != before.baseline:
         return None
     return [*_replace(live, taken.path, taken.value), {"op": "remove", "path": _annotation()}]
 
@@ -109,6 +115,17 @@ def _with(live: Body, taken: TakenOut) -> Body:
     except (KeyError, IndexError, TypeError, ValueError):
         return live
     return copy
+
+
+def _at(live: Body, path: str) -> Any:
+    """The list at a JSON pointer; None: there is none."""
+    value: Any = live
+    try:
+        for step in path.strip("/").split("/"):
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    return [str(each) for each in value] if isinstance(value, list) else None
 
 
 def _replace(live: Body, path: str, new: list[str]) -> Patch:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.guest.flags import engine_of, split, without_in_script
+from specdec_operator.guest.cut import Cut, cut
+from specdec_operator.guest.flags import engine_of
 
 NGRAM = '{"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3}'
 SCRIPT = f"""export HF_HOME=/cache
@@ -37,8 +38,9 @@ def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str,
     """Unreadable arguments still count as a request for speculation. A flag that is not a shell's is not a script."""
     engine = engine_of({"containers": [container(*args)]})
     assert engine is not None
-    assert (engine.method, engine.tokens, engine.asks) == (method, tokens, args[0] != "-lc")
-    assert not engine_of({"containers": [container(*engine.baseline)]}).asks  # type: ignore[union-attr]
+    assert (engine.method, engine.tokens, engine.asks) == (method, tokens, True)
+    assert bool(engine.doubt) == (args[0] == "-lc")
+    assert engine.doubt or not engine_of({"containers": [container(*engine.baseline)]}).asks  # type: ignore[union-attr]
 
 
 def test_a_shell_in_the_command_makes_the_args_a_script() -> None:
@@ -89,10 +91,10 @@ def test_the_engine_is_found_among_others() -> None:
 
 def test_a_script_loses_the_flag_and_nothing_else() -> None:
     """Every other word stays, and a shell reads what is left."""
-    left = without_in_script(SCRIPT)
-    assert "speculative" not in left
-    assert split(left) == tuple(word for word in split(SCRIPT) if word not in ("--speculative-config", NGRAM))
-    assert without_in_script(left) == left
+    found = cut(container("-c", SCRIPT, command=["bash"]))
+    assert isinstance(found, Cut)
+    assert found.baseline == ["-c", SCRIPT.replace(f"  --speculative-config '{NGRAM}'", "")]
+    assert cut(container(*found.baseline, command=["bash"])) is None
 
 
 def test_what_asks_for_speculation_keeps_values_that_other_flags_have_too() -> None:

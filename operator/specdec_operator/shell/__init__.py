@@ -1,0 +1,1 @@
+"""Commands, and scripts for a shell, read by the grammar of bash."""

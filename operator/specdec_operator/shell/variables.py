@@ -1,0 +1,115 @@
+"""The variables of a script while it is read, and what each is at most. Changes of a branch can be taken back.
+
+Nothing is copied: a branch notes what it changes. So a script of many branches costs no more than its length.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from specdec_operator.shell.word import Word
+
+_MOST_BYTES: Final = 1 << 20
+"""Of all values of a script together: `A=$A$A` doubles with each line."""
+_HINT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A variable of a shell. value: None if only a shell knows it. words: of an array. hint: texts that it may have.
+
+    exported: whether programs get it; None: only a shell knows. here: whether the script set it.
+    """
+
+    value: str | None = None
+    words: tuple[Word, ...] | None = None
+    exported: bool | None = False
+    why: str = ""
+    hint: str = ""
+    text: str = ""
+    here: bool = True
+
+
+class Variables:
+    """The variables at one point of a script.
+
+    known: of the container, by name; None: the manifest does not have the value. arguments: of the script or function,
+    None if only a shell knows them.
+    """
+
+    def __init__(self, known: Mapping[str, str | None]) -> None:
+        self.known = known
+        self.arguments: tuple[Word, ...] | None = None
+        self.exports_all = False
+        self._now: dict[str, Variable | None] = {}
+        self._changes: list[tuple[str, Variable | None, bool]] = []
+        self._left = _MOST_BYTES
+
+    def get(self, name: str) -> Variable | None:
+        """A variable; None: neither the script nor the manifest sets it."""
+        if name in self._now:
+            return self._now[name]
+        if name not in self.known:
+            return None
+        value = self.known[name]
+        why = "" if value is not None else f"uses {name}, whose value is not in the manifest"
+        return Variable(value=value, exported=True, why=why, here=False)
+
+    def set(self, name: str, made: Variable | None) -> None:
+        """Sets a variable; None: unset."""
+        self._changes.append((name, self._now.get(name), name in self._now))
+        self._now[name] = made
+
+    def may_change(self, names: Iterable[str], why: str) -> None:
+        """From here on only a shell knows these."""
+        for name in dict.fromkeys(names):
+            before = self.get(name)
+            exported = before.exported if before else False
+            hint = before.hint or before.text if before else ""
+            self.set(name, Variable(why=f"uses {name}, which {why}", exported=exported, hint=hint))
+
+    def mark(self) -> int:
+        """A point to which `undo` returns."""
+        return len(self._changes)
+
+    def undo(self, mark: int) -> dict[str, Variable | None]:
+        """Takes back what changed since. Returns the variables as they were before that."""
+        changed = {name: self._now[name] for name, _, _ in self._changes[mark:]}
+        for name, before, there in reversed(self._changes[mark:]):
+            if there:
+                self._now[name] = before
+            else:
+                del self._now[name]
+        del self._changes[mark:]
+        return changed
+
+    def join(self, branches: Iterable[Mapping[str, Variable | None]], line: int) -> None:
+        """After branches of which only a shell knows which one runs."""
+        possible: dict[str, list[Variable]] = {}
+        for branch in branches:
+            for name, found in branch.items():
+                possible.setdefault(name, []).append(found or Variable())
+        for name, each in possible.items():
+            before = self.get(name)
+            some = [*each, *([before] if before else [])]
+            exported = {bool(one.exported) for one in some} | ({False} if before is None else set())
+            hint = "\n".join(one.hint or one.text for one in some)[:_HINT]
+            why = f"uses {name}, which is set in a branch (line {line})"
+            text = next((one.text for one in each), "")
+            agreed = next(iter(exported)) if len(exported) == 1 else None
+            self.set(name, Variable(why=why, exported=agreed, hint=hint, text=text))
+
+    def spend(self, size: int) -> bool:
+        """Whether a value of this size may still be made."""
+        self._left -= size
+        return self._left >= 0
+
+    def exported(self) -> dict[str, Variable]:
+        """What the script gives to programs besides the container's own variables."""
+        return {name: each for name, each in self._now.items() if each and each.here and each.exported is not False}
+
+    def export(self, name: str) -> None:
+        """`export NAME`."""
+        before = self.get(name)
+        if before is not None and before.here:
+            self.set(name, replace(before, exported=True))
