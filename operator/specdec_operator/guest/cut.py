@@ -63,8 +63,10 @@ def cut(container: Container) -> Cut | NoCut | None:
 def _refused(reading: Reading, asked: Asked) -> str:
     """Why the flags cannot be removed; empty: they can be tried."""
     engine = reading.engine
-    if engine is None or reading.troubles or (engine.start.doubt and engine.line):
+    if engine is None or reading.troubles:
         return reading.doubt
+    if engine.start.doubt and engine.line:
+        return _at(reading, engine.start.doubt)
     if engine.branch:
         return _at(reading, engine.branch)
     if asked.hidden is not None:

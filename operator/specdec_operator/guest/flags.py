@@ -9,7 +9,7 @@ from specdec_engine.case import Case, Json
 from specdec_engine.resolve import resolve
 from specdec_operator.engine.build import build_of
 from specdec_operator.engine.legacy_flags import todays
-from specdec_operator.guest.speculation_flags import asks, groups_of, mentions
+from specdec_operator.guest.speculation_flags import asks, groups_of, may_hold, mentions
 from specdec_operator.observe.pods import ENGINE_CONTAINER, ENGINE_PORT
 from specdec_operator.shell.reading import Reading, read_container
 from specdec_operator.shell.word import Word
@@ -90,7 +90,7 @@ def asked_of(reading: Reading) -> Asked:
     groups = groups_of(words)
     there = {at for group in groups for at in group}
     rest = (each for at, each in enumerate(words) if at not in there)
-    hidden = next((each for each in rest if mentions(each.hint or (each.value or each.text))), None)
+    hidden = next((each for each in rest if may_hold(each)), None)
     unsure = reading.engine is None and any(mentions(each.text) for each in reading.parts)
     return Asked(
         words=words,

@@ -19,12 +19,20 @@ _FLAG: Final = re.compile(r"(?P<flag>-sc|--[A-Za-z0-9_-]+)(?P<key>[.][^=\s]*)?(?
 _MENTIONS: Final = re.compile(
     r"(?<![\w-])(?:--(?:speculative|spec[-_](?:method|model|tokens)|num[-_]speculative|ngram[-_]prompt)|-sc(?![\w-]))"
 )
+_MAY_MENTION: Final = re.compile(r"-sc(?![\w-])|--?spec|spec[-_]|num[-_]spec|ngram[-_]prompt")
 _NUMBER: Final = re.compile(r"-[0-9.]+")
 
 
 def mentions(text: str) -> bool:
     """Whether a text has a flag of speculation anywhere."""
     return _MENTIONS.search(text) is not None
+
+
+def may_hold(word: Word) -> bool:
+    """Whether a word that is no flag by itself may bring one: its value has a flag inside, or is not known."""
+    if word.value is None:
+        return _MAY_MENTION.search(f"{word.text}\n{word.hint}") is not None
+    return mentions(word.value)
 
 
 def groups_of(words: Sequence[Word]) -> tuple[tuple[int, ...], ...]:

@@ -63,7 +63,7 @@ class Syntax:
 def parse(script: str) -> Syntax:
     """The tree of a script. Never raises."""
     source = script.encode("utf-8", "surrogatepass")
-    root = Parser(_LANGUAGE).parse(source).root_node
+    root = Parser(_LANGUAGE).parse(_without_tail(source)).root_node
     broken = _broken(root) or _too_deep(root)
     return Syntax(source=source, root=root, trouble=broken or _odd(script), unreadable=broken is not None)
 
@@ -88,6 +88,26 @@ def tokens(syntax: Syntax) -> Iterator[Token]:
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return
+
+
+def _without_tail(source: bytes) -> bytes:
+    """A script without a last line that goes on to nothing: bash drops it, and the grammar takes it for a word."""
+    end = len(source)
+    while True:
+        at = end
+        while at and source[at - 1 : at] in (b" ", b"\t"):
+            at -= 1
+        if source[max(at - 2, 0) : at] != b"\\\n" or _slashes(source, at - 1) % 2 == 0:
+            return source[:end]
+        end = at - 2
+
+
+def _slashes(source: bytes, end: int) -> int:
+    """The backslashes in front of a byte."""
+    at = end
+    while at and source[at - 1 : at] == b"\\":
+        at -= 1
+    return end - at
 
 
 def _odd(script: str) -> Trouble | None:

@@ -1,7 +1,7 @@
 """What a shell makes of a written word: none, one or several words, each with its value if that is certain. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ _GIVEN: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][\w.-]*)\)")
 _HARMLESS: Final = re.compile(r"[\w./:@%+,=-]*")
 _QUOTED: Final = "\0"
 """Stands for what is quoted while unquoted characters are looked for."""
+_GLUED: Final = "it has no blank before the next word"
 _DEFAULTS: Final = (":-", "-")
 _ALL_ARGUMENTS: Final = ("@", "*")
 
@@ -82,6 +83,21 @@ def words_of(node: Node, frame: Frame, variables: Variables) -> Iterator[Word]:
         return
     pieces = tuple(_pieces(node, frame, variables))
     yield from _split(node, text, pieces, frame, variables)
+
+
+def command_words(nodes: Sequence[Node], frame: Frame, variables: Variables) -> list[Word]:
+    """The words of a command. Those without a blank between them are one word for bash, which is unknown here."""
+    made: list[Word] = []
+    end = -1
+    for node in nodes:
+        found = list(words_of(node, frame, variables))
+        between = frame.syntax.source[max(end, 0) : node.start_byte].replace(b"\\\n", b"")
+        if made and end >= 0 and not between:
+            found = [replace(each.held(_GLUED), value=None, why=_GLUED) for each in found]
+            made[-1] = replace(made[-1].held(_GLUED), value=None, why=_GLUED)
+        made += found
+        end = node.end_byte
+    return made
 
 
 def _split(node: Node, text: str, pieces: tuple[_Piece, ...], frame: Frame, variables: Variables) -> Iterator[Word]:

@@ -5,14 +5,15 @@ is followed once. So the work grows with the length of the script.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from tree_sitter import Node
 
+from specdec_operator.shell.assignments import assign, exported, names_in, set_variable
 from specdec_operator.shell.grammar import Trouble, line_of, parse, tokens
 from specdec_operator.shell.programs import Given, Script, Start, started
-from specdec_operator.shell.values import Frame, words_of
+from specdec_operator.shell.values import Frame, command_words, words_of
 from specdec_operator.shell.variables import Variable, Variables
 from specdec_operator.shell.word import Span, Word
 
@@ -118,7 +119,7 @@ class Walk:
         variables, outer = self.variables, self.variables.arguments
         mark = variables.mark()
         for name, value in made.env:
-            variables.set(name, _assigned(value, exported=True))
+            variables.set(name, exported(value))
         variables.arguments = made.arguments
         self._text(word, bash=made.bash)
         for told in made.told:
@@ -154,11 +155,11 @@ class Walk:
         """One statement; what the grammar has no rule for here, such as `[[ ... ]]`, starts nothing."""
         kind = node.type
         if kind == "compound_statement" and node.children[0].type == "((":
-            self.variables.may_change(_names_in([node], frame), "is counted")
+            self.variables.may_change(names_in([node], frame), "is counted")
         elif kind in _GROUPS:
             self._each(node.children, frame)
         elif kind in _ASSIGNMENTS:
-            self._assign(node, frame)
+            assign(node, frame, self.variables)
         elif kind in _LOOPS:
             self._loop(node, frame)
         elif follow := self._rules.get(kind):
@@ -185,11 +186,11 @@ class Walk:
         """A simple command. extra: words of it that the tree puts elsewhere."""
         text = frame.syntax.text(node.start_byte, node.end_byte)
         nodes = [each for each in node.children if not each.type.endswith(("redirect", "assignment", "comment"))]
-        words = self._words(sorted([*nodes, *extra], key=lambda each: each.start_byte), frame)
+        words = command_words(sorted([*nodes, *extra], key=lambda each: each.start_byte), frame, self.variables)
         mark = self.variables.mark()
         prefix = [each for each in node.children if each.type == "variable_assignment"]
         for each in prefix:
-            self._set(each, frame, exported=True)
+            set_variable(each, frame, self.variables, exported=True)
         head = words[0].value if words else None
         if head in self._functions:
             self._call(str(head), words[1:], line_of(node))
@@ -200,20 +201,6 @@ class Walk:
         if prefix:
             self.variables.undo(mark)
         self._effects(head, words, node)
-
-    def _words(self, nodes: Sequence[Node], frame: Frame) -> list[Word]:
-        """The words of a command. Those without a blank between them are one word for bash, which is unknown here."""
-        made: list[Word] = []
-        end = -1
-        for node in nodes:
-            found = list(words_of(node, frame, self.variables))
-            between = frame.syntax.source[max(end, 0) : node.start_byte].replace(b"\\\n", b"")
-            if made and end >= 0 and not between:
-                found = [replace(each.held("it is glued to another"), value=None, why="is glued") for each in found]
-                made[-1] = replace(made[-1].held("it is glued to another"), value=None, why="is glued to the next word")
-            made += found
-            end = node.end_byte
-        return made
 
     def _effects(self, head: str | None, words: Sequence[Word], node: Node) -> None:
         """What a command changes of the shell itself."""
@@ -242,7 +229,7 @@ class Walk:
             if not self.variables.spend(node.end_byte - node.start_byte):
                 self.troubles.append(Trouble(why="it calls functions too often", line=line))
                 self._ended = True
-            self.variables.may_change(_names_in([node], frame), f"function {name} sets")
+            self.variables.may_change(names_in([node], frame), f"function {name} sets")
             self.again = self.again or f"function {name} is called more than once (line {line})"
             return
         self._called.add(name)
@@ -379,93 +366,12 @@ class Walk:
 
     def _loop(self, node: Node, frame: Frame) -> None:
         why = f"a loop sets (line {line_of(node)})"
-        self.variables.may_change(_names_in([node], frame), why)
+        self.variables.may_change(names_in([node], frame), why)
         self._each([each for each in node.children if each.is_named and each.type != "do_group"], frame)
         for each in node.children:
             if each.type == "do_group":
                 self._each(each.children, frame)
-        self.variables.may_change(_names_in([node], frame), why)
-
-    def _assign(self, node: Node, frame: Frame) -> None:
-        """Assignments, `export`, `declare` and `unset`."""
-        words = [frame.syntax.text(each.start_byte, each.end_byte) for each in node.children if each.type == "word"]
-        kind = node.children[0].type if node.children else ""
-        exported = kind == "export" or any(each.startswith("-") and "x" in each for each in words)
-        if kind == "export" and "-n" in words:
-            exported = False
-        every = [node] if node.type == "variable_assignment" else node.children
-        for each in every:
-            if each.type == "variable_assignment":
-                self._set(each, frame, exported=exported)
-            elif each.type == "variable_name" and kind == "unset":
-                self.variables.set(frame.syntax.text(each.start_byte, each.end_byte), None)
-            elif each.type == "variable_name" and exported:
-                self.variables.export(frame.syntax.text(each.start_byte, each.end_byte))
-
-    def _set(self, node: Node, frame: Frame, *, exported: bool) -> None:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None:
-            return
-        called = frame.syntax.text(name.start_byte, name.end_byte)
-        before = self.variables.get(called)
-        exported = exported or self.variables.exports_all or bool(before and before.exported)
-        if name.type == "subscript":
-            base = called.partition("[")[0]
-            self.variables.may_change([base], f"is set in part (line {line_of(node)})")
-            return
-        made = self._value(value, frame)
-        if node.children[1].type == "+=":
-            made = _added(before, made)
-        self.variables.set(called, replace(made, exported=exported))
-
-    def _value(self, node: Node | None, frame: Frame) -> Variable:
-        """The value of an assignment."""
-        if node is None:
-            return Variable(value="")
-        text = frame.syntax.text(node.start_byte, node.end_byte)
-        if node.type == "array":
-            words = self._words([each for each in node.named_children if each.type != "comment"], frame)
-            held = tuple(each.held("it stands in an array") for each in words)
-            return Variable(words=held, text=text, hint=text, why="uses a part of an array")
-        made = list(words_of(node, frame, self.variables))
-        joined = [each.value for each in made]
-        hint = "\n".join([text, *(each.hint for each in made)])
-        if None in joined:
-            why = next(each.why for each in made if each.value is None)
-            return Variable(text=text, why=why, hint=hint)
-        return Variable(value=" ".join(each or "" for each in joined), text=text, hint=hint)
-
-
-def _assigned(word: Word, *, exported: bool) -> Variable:
-    return Variable(value=word.value, why=word.why, text=word.text, hint=word.text, exported=exported)
-
-
-def _added(before: Variable | None, made: Variable) -> Variable:
-    """`X+=value`."""
-    if before is None:
-        return replace(made, value=None, why="is added to a value that is not in the manifest", words=None)
-    if made.words is not None:
-        words = None if before.words is None else (*before.words, *made.words)
-        return replace(made, words=words, hint=f"{before.hint}\n{made.hint}")
-    value = None if before.value is None or made.value is None else before.value + made.value
-    return replace(made, value=value, why=before.why or made.why, hint=f"{before.hint}\n{made.hint}")
-
-
-def _names_in(nodes: Iterable[Node], frame: Frame) -> Iterator[str]:
-    """The variables that statements assign, or count."""
-    for root in nodes:
-        cursor = root.walk()
-        while True:
-            node = cursor.node
-            if node is not None and node.type == "variable_name":
-                parent = node.parent
-                if parent is None or parent.type not in ("simple_expansion", "expansion"):
-                    yield frame.syntax.text(node.start_byte, node.end_byte)
-            if cursor.goto_first_child():
-                continue
-            while not cursor.goto_next_sibling():
-                if not cursor.goto_parent():
-                    return
+        self.variables.may_change(names_in([node], frame), why)
 
 
 def _files(node: Node, frame: Frame) -> Iterator[str]:
