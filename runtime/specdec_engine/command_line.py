@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -33,12 +34,12 @@ class Flag:
 
 
 def _flags(line: Sequence[str], version: Version, strays: list[str]) -> tuple[Flag, ...]:
-    """The flags in their order. Dotted ones come last, gathered into objects. Words that are none go to `strays`."""
+    """The flags in their order. Dotted ones come last, gathered into objects. Other words go to `strays`."""
     plain: list[Flag] = []
     dotted: dict[str, dict[str, Any]] = {}
-    rest = list(line)
+    rest = deque(line)
     while rest:
-        word = rest.pop(0)
+        word = rest.popleft()
         if not word.startswith("-") or _NUMBER.fullmatch(word):
             strays.append(word)
             continue
@@ -47,7 +48,7 @@ def _flags(line: Sequence[str], version: Version, strays: list[str]) -> tuple[Fl
             continue
         head, equals, tail = word.partition("=")
         if "." in head:
-            text = tail if equals else (rest.pop(0) if rest else "")
+            text = tail if equals else (rest.popleft() if rest else "")
             path = head.lstrip("-").removesuffix("+").split(".")
             value = text.split(",") if head.endswith("+") else _json(text)
             _put(dotted.setdefault(_long(path[0]), {}), path[1:], value)
@@ -56,12 +57,12 @@ def _flags(line: Sequence[str], version: Version, strays: list[str]) -> tuple[Fl
     return (*plain, *(Flag(name=name, written=f"--{name}", value=value) for name, value in dotted.items()))
 
 
-def _level(word: str, rest: list[str], version: Version) -> Flag | None:
+def _level(word: str, rest: deque[str], version: Version) -> Flag | None:
     """-O3, -O=3 and -O 3 as the server takes them; None for every other word, such as -O.mode=3."""
     apart = word == "-O" and bool(rest) and rest[0] in _LEVELS
     if not apart and (not word.startswith("-O") or word[2:3] in ("", ".")):
         return None
-    text = rest.pop(0) if apart else word[2:].removeprefix("=")
+    text = rest.popleft() if apart else word[2:].removeprefix("=")
     if in_release("flags", "flags", "optimization_level", version):
         return _valued(Flag(name="optimization_level", written="-O", value=None), kind("optimization_level"), text)
     value = int(text) if text in _LEVELS else text
@@ -72,7 +73,7 @@ def _long(written: str) -> str:
     return str(table("flags")["short"].get(written, written.replace("-", "_")))
 
 
-def _flag(head: str, tail: str | None, rest: list[str], version: Version) -> Flag:
+def _flag(head: str, tail: str | None, rest: deque[str], version: Version) -> Flag:
     bare = head.lstrip("-")
     short = not head.startswith("--") and bare in table("flags")["short"]
     name = _long(bare) if short else bare.replace("-", "_")
@@ -92,12 +93,12 @@ def _flag(head: str, tail: str | None, rest: list[str], version: Version) -> Fla
         return replace(flag, value=[tail] if tail is not None else list(_following(rest)))
     if tail is None and (not rest or _is_flag(rest[0])):
         return replace(flag, value=None, fault="a value") if wanted else replace(flag, value=True)
-    return _valued(flag, wanted, tail if tail is not None else rest.pop(0))
+    return _valued(flag, wanted, tail if tail is not None else rest.popleft())
 
 
-def _following(rest: list[str]) -> Iterator[str]:
+def _following(rest: deque[str]) -> Iterator[str]:
     while rest and not _is_flag(rest[0]):
-        yield rest.pop(0)
+        yield rest.popleft()
 
 
 def _is_flag(word: str) -> bool:
@@ -189,7 +190,7 @@ def read(line: Sequence[str], build: Build) -> CommandLine:
 
 
 def stray_words(line: Sequence[str], build: Build) -> tuple[str, ...]:
-    """The words behind the program that are neither flags nor values: `vllm serve` takes the first for the model."""
+    """The words that are not flags and not their values: `vllm serve` takes the first for the model."""
     strays: list[str] = []
     _flags(line, build.vllm, strays)
     return tuple(strays)

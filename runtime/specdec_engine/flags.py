@@ -1,5 +1,6 @@
 """vLLM's flags: how one is written, and what kind of value it has by the tables."""
 
+import functools
 import json
 from typing import Any
 
@@ -15,7 +16,12 @@ def kind(name: str) -> str:
     """The kind of a flag's value by the table: bool, int, float, json or list; empty if the table does not have the
     flag.
     """
-    return next((kind for kind, names in table("flags")["kinds"].items() if name in cell_words(names)), "")
+    return _kinds().get(name, "")
+
+
+@functools.cache
+def _kinds() -> dict[str, str]:
+    return {name: kind for kind, names in table("flags")["kinds"].items() for name in cell_words(names)}
 
 
 def flag_text(name: str, value: Any) -> str:

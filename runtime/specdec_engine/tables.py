@@ -23,6 +23,7 @@ def cell_words(text: str | list[str]) -> list[str]:
     return (text if isinstance(text, str) else " ".join(text)).split()
 
 
+@functools.lru_cache(maxsize=4096)
 def in_release(name: str, key: str, entry: str, version: Version) -> bool | None:
     """Whether a release has an entry. None if the releases that were read do not show it.
 

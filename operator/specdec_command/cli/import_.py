@@ -85,6 +85,8 @@ def _of_words(given: list[str], config: str | None, options: "_Options", namespa
     if not given and config is None:
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
+    if given and not command.words and command.lost:
+        raise stop(f"command line: {command.lost[0].why}; {command.lost[0].way_out}")
     if given and not command.program and not any(each.startswith("-") for each in command.words):
         shown = hidden(" ".join(given), frozenset(secrets_in(given)))
         raise stop(f"{shown!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")

@@ -61,7 +61,7 @@ def _command(reading: Reading, field: str) -> Command:
     env = []
     for name, each in reading.env:
         if each.value is None or each.exported is None:
-            why = f"only a shell knows its value: it {each.why}" if each.why else "only a shell knows its value"
+            why = f"it {each.why}" if each.why else "only a shell knows its value"
             way_out = "set it in spec.engine.env"
             lost.append(Lost(field=f"{name}={each.text}", why=why, way_out=way_out))
         else:
@@ -82,7 +82,7 @@ def _others(reading: Reading, field: str) -> Iterator[Lost]:
         yield Lost(field=field, why=f"`{each}` runs before vLLM starts", way_out=_OWN_SCRIPT)
     for each in reading.after:
         yield Lost(field=field, why=f"`{each}` is another command of the script", way_out=_OWN_SCRIPT)
-    for each in reading.engine.start.told if reading.engine else ():
+    for each in reading.engine.start.beside if reading.engine else ():
         way_out = "set what is like it in spec.pod, or remove it"
         yield Lost(field=field, why=f"`{each}` is an option of the container, not of vLLM", way_out=way_out)
 
@@ -127,6 +127,6 @@ def _model(words: tuple[str, ...], kind: Kind, field: str, lost: list[Lost]) -> 
         if model is None and kind in _POSITIONAL:
             model = each
         else:
-            why = f"`{each}` is neither a flag nor the value of one, and vLLM refuses it"
+            why = f"`{each}` is not a flag and not the value of one, and vLLM refuses it"
             lost.append(Lost(field=field, why=why, way_out="remove it"))
     return model, tuple(kept)

@@ -22,7 +22,8 @@ from specdec_operator.guest.patch import (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFlags:
     """name: of the InferenceService. allowed: whether its owner lets the guard write it. place: where it requests
-    speculation. why_no_place: why it cannot be removed, if it requests any. taken: what was taken out. back: the patch that restores it; None if its owner has changed the flags.
+    speculation. why_no_place: why it cannot be removed there; empty if it can be, or none is requested. taken: what was
+    taken out. back: the patch that restores it; None if its owner has changed the flags.
     """
 
     name: str = ""

@@ -29,7 +29,7 @@ def mentions(text: str) -> bool:
 
 
 def may_hold(word: Word) -> bool:
-    """Whether a word that is no flag by itself may bring one: its value has a flag inside, or is not known."""
+    """Whether a word may bring a flag although it is not one: its value has a flag inside, or is not known."""
     if word.value is None:
         return _MAY_MENTION.search(f"{word.text}\n{word.hint}") is not None
     return mentions(word.value)
@@ -53,7 +53,7 @@ def groups_of(words: Sequence[Word]) -> tuple[tuple[int, ...], ...]:
 
 
 def asks(words: Sequence[Word], groups: Sequence[Sequence[int]]) -> bool:
-    """Whether one of the flags asks for speculation by itself: some only say how."""
+    """Whether one of the flags asks for speculation by itself: some only change how it works."""
     flags = (_flag(words[each[0]]) for each in groups)
     return any(flag is not None and _name(flag["flag"]) not in _BESIDE for flag in flags)
 

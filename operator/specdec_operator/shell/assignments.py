@@ -8,7 +8,7 @@ from tree_sitter import Node
 from specdec_operator.shell.grammar import line_of
 from specdec_operator.shell.values import Frame, command_words, words_of
 from specdec_operator.shell.variables import Variable, Variables
-from specdec_operator.shell.word import Word
+from specdec_operator.shell.word import Word, hint_of
 
 
 def assign(node: Node, frame: Frame, variables: Variables) -> None:
@@ -41,6 +41,17 @@ def set_variable(node: Node, frame: Frame, variables: Variables, *, exported: bo
         made = _added(before, made)
     exported = exported or variables.exports_all or bool(before and before.exported)
     variables.set(called, replace(made, exported=exported))
+
+
+def export_words(words: Iterable[Word], variables: Variables) -> None:
+    """Follows `export`, of which the words are known."""
+    for each in words:
+        name, equals, value = (each.value or each.text).partition("=")
+        if equals:
+            known = None if each.value is None else value
+            variables.set(name, Variable(value=known, why=each.why, text=value, hint=hint_of(value), exported=True))
+        else:
+            variables.export(name)
 
 
 def exported(word: Word) -> Variable:
@@ -82,10 +93,10 @@ def _value(node: Node | None, frame: Frame, variables: Variables) -> Variable:
     if node.type == "array":
         words = command_words([each for each in node.named_children if each.type != "comment"], frame, variables)
         held = tuple(each.held("it stands in an array") for each in words)
-        return Variable(words=held, text=text, hint=text, why="uses a part of an array")
+        return Variable(words=held, text=text, hint=hint_of(text), why="uses a part of an array")
     made = list(words_of(node, frame, variables))
     joined = [each.value for each in made]
-    hint = "\n".join([text, *(each.hint for each in made if each.hint)])
+    hint = hint_of(text, *(each.hint for each in made))
     if None in joined:
         return Variable(text=text, why=next(each.why for each in made if each.value is None), hint=hint)
     return Variable(value=" ".join(each or "" for each in joined), text=text, hint=hint)
@@ -97,6 +108,6 @@ def _added(before: Variable | None, made: Variable) -> Variable:
         return replace(made, value=None, why="is added to a value that is not in the manifest", words=None)
     if made.words is not None:
         words = None if before.words is None else (*before.words, *made.words)
-        return replace(made, words=words, hint=f"{before.hint}\n{made.hint}")
+        return replace(made, words=words, hint=hint_of(before.hint, made.hint))
     value = None if before.value is None or made.value is None else before.value + made.value
-    return replace(made, value=value, why=before.why or made.why, hint=f"{before.hint}\n{made.hint}")
+    return replace(made, value=value, why=before.why or made.why, hint=hint_of(before.hint, made.hint))

@@ -24,13 +24,13 @@ _ENV: Final = ("-e", "--env")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One `docker run`. env: of -e NAME=VALUE. told: its other options, as they are written."""
+    """One `docker run`. env: of -e NAME=VALUE. beside: its other options, as they are written."""
 
     image: Word
     words: tuple[Word, ...]
     entrypoint: tuple[Word, ...] = ()
     env: tuple[tuple[str, Word], ...] = ()
-    told: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def run_of(words: Sequence[Word]) -> Run | None:
@@ -41,7 +41,7 @@ def run_of(words: Sequence[Word]) -> Run | None:
     if not rest or rest.pop(0).value not in ("run", "create"):
         return None
     env: list[tuple[str, Word]] = []
-    told: list[str] = []
+    beside: list[str] = []
     entrypoint: tuple[Word, ...] = ()
     while rest and (rest[0].value or rest[0].text).startswith("-"):
         name, value, written = _option(rest)
@@ -50,10 +50,10 @@ def run_of(words: Sequence[Word]) -> Run | None:
         elif name == "--entrypoint" and value is not None:
             entrypoint = (value,)
         elif name not in _SILENT:
-            told.append(written)
+            beside.append(written)
     if not rest:
         return None
-    return Run(image=rest[0], words=tuple(rest[1:]), entrypoint=entrypoint, env=tuple(env), told=tuple(told))
+    return Run(image=rest[0], words=tuple(rest[1:]), entrypoint=entrypoint, env=tuple(env), beside=tuple(beside))
 
 
 def _option(rest: list[Word]) -> tuple[str, Word | None, str]:

@@ -14,6 +14,13 @@ from tree_sitter import Language, Node, Parser
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _MOST_NESTED: Final = 60
 """Levels of a tree that are followed; the grammar nests `a && b && c` once for each command, so lists do not count."""
+_EMPTY: Final = Parser(_LANGUAGE).parse(b"").root_node
+_NOT_BASH: Final = "it cannot be read: bash's grammar does not have it"
+_CHUNK: Final = 4096
+_OPERATORS: Final = re.compile(rb"[|(){}<>\[\]$`&]")
+_MOST_OPERATORS: Final = 2_000
+_MOST_NODES: Final = 40_000
+"""Of one script; one of 300 lines has about 5,000."""
 _ODD: Final = re.compile(r"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f]")
 """Characters that the grammar reads as blanks and bash as parts of words, or that no program can be given."""
 _WHOLE: Final = frozenset(
@@ -39,7 +46,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A word or an operator of a script, in bytes from its begin. Comments and blanks are none."""
+    """A word or an operator of a script, in bytes from its begin. Comments and blanks are not tokens."""
 
     text: str
     start: int
@@ -59,13 +66,38 @@ class Syntax:
         """The source between two bytes."""
         return self.source[start:end].decode("utf-8", "surrogatepass")
 
+    def is_new_line(self, start: int, end: int) -> bool:
+        """Whether a line ends between two bytes; one that goes on does not."""
+        return b"\n" in self.source[start:end].replace(b"\\\n", b"")
+
 
 def parse(script: str) -> Syntax:
-    """The tree of a script. Never raises."""
+    """The tree of a script. Never raises. One that cannot be read has the tree of an empty script."""
     source = script.encode("utf-8", "surrogatepass")
-    root = Parser(_LANGUAGE).parse(_without_tail(source)).root_node
-    broken = _broken(root) or _too_deep(root)
+    root, broken = _tree(_without_tail(source))
+    broken = broken or _too_long(root) or _broken(root) or _too_deep(root)
     return Syntax(source=source, root=root, trouble=broken or _odd(script), unreadable=broken is not None)
+
+
+def _tree(source: bytes) -> tuple[Node, Trouble | None]:
+    """The tree, and why there is none. The grammar's search behind an error grows with the square of a script.
+
+    So that search ends at the first error, and a script with more operators than people write is not begun.
+    """
+    if len(_OPERATORS.findall(source)) > _MOST_OPERATORS:
+        return _EMPTY, Trouble(why=f"it has more than {_MOST_OPERATORS} operators, and the operator does not follow it")
+    reached = 0
+
+    def failed(offset: int, has_error: bool) -> bool:
+        nonlocal reached
+        reached = offset
+        return has_error
+
+    try:
+        tree = Parser(_LANGUAGE).parse(lambda at, _: source[at : at + _CHUNK], progress_callback=failed)
+    except ValueError:
+        return _EMPTY, Trouble(line=source.count(b"\n", 0, reached) + 1, why=_NOT_BASH)
+    return tree.root_node, None
 
 
 def line_of(node: Node) -> int:
@@ -74,7 +106,10 @@ def line_of(node: Node) -> int:
 
 
 def tokens(syntax: Syntax) -> Iterator[Token]:
-    """The words and operators of a script in their order."""
+    """The words and operators of a script in their order; one token for a script that cannot be read."""
+    if syntax.unreadable:
+        yield Token(text=syntax.text(0, len(syntax.source)), start=0, end=len(syntax.source))
+        return
     cursor = syntax.root.walk()
     while True:
         node = cursor.node
@@ -123,11 +158,17 @@ def _broken(root: Node) -> Trouble | None:
     node = root
     while node.has_error:
         if node.is_error or node.is_missing:
-            return Trouble(line=line_of(node), why="it cannot be read: bash's grammar does not have it")
+            return Trouble(line=line_of(node), why=_NOT_BASH)
         node = next(each for each in node.children if each.has_error or each.is_missing)
         if node.is_missing:
             return Trouble(line=line_of(node), why=f"it cannot be read: {node.type} is missing")
     return None
+
+
+def _too_long(root: Node) -> Trouble | None:
+    if root.descendant_count <= _MOST_NODES:
+        return None
+    return Trouble(why=f"it has more than {_MOST_NODES} words and operators, so the operator does not follow it")
 
 
 def _too_deep(root: Node) -> Trouble | None:

@@ -1,4 +1,4 @@
-"""What a command starts, by its words: an engine, a script for a shell, or something else. Pure."""
+"""What a command starts, by its arguments: an engine, a script for a shell, or something else. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ _WRAPPERS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
     }
 )
 """Programs that start the one behind them: their options with a value, and how many words stand before it."""
+_MOST_WRAPPERS: Final = 8
 _STARTS_NONE: Final = frozenset(
     {
         *("echo", "printf", "cat", "grep", "egrep", "sed", "awk", "test", "[", ":", "true", "false", "pkill", "pgrep"),
@@ -55,7 +56,7 @@ _STARTS_NONE: Final = frozenset(
         *("source", ".", "unset", "export", "tee", "exit", "return", "jq", "date", "git", "touch", "uv", "nvidia-smi"),
     }
 )
-"""Programs that start no engine, whatever their words are."""
+"""Programs that start no engine, whatever their arguments are."""
 
 
 class Kind(StrEnum):
@@ -81,27 +82,27 @@ class Given(StrEnum):
 class Start:
     """An engine that a command starts. words: behind the program. env: set by the command itself.
 
-    told: what else the command sets, such as options of `docker run`. doubt: why the words may not be the engine's.
+    beside: what else the command sets, such as options of `docker run`. doubt: why the words may not be the engine's.
     """
 
     kind: Kind
     words: tuple[Word, ...]
     env: tuple[tuple[str, Word], ...] = ()
-    told: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A script that a command gives to a shell. script: None: it is in a file, or comes from elsewhere, as `why` says.
+    """A script that a command gives to a shell. script: None: it is in a file, or comes from elsewhere, see `why`.
 
-    arguments: the words that the script gets as $1, $2, ... own: whether it has a shell of its own, as not with eval.
+    arguments: the words that the script has as $1, $2, ... own: whether it has a shell of its own, as not with eval.
     """
 
     script: Word | None
     arguments: tuple[Word, ...] = ()
     env: tuple[tuple[str, Word], ...] = ()
-    told: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     bash: bool = True
     own: bool = True
     why: str = ""
@@ -133,7 +134,10 @@ def _with_env(made: Start | Script, env: list[tuple[str, Word]]) -> Start | Scri
 
 def _unwrapped(words: Sequence[Word], env: list[tuple[str, Word]]) -> Sequence[Word]:
     """The words behind programs such as env, exec and nohup; variables that env sets are added to `env`."""
-    while words and (name := (words[0].value or "").rpartition("/")[2]) in _WRAPPERS:
+    for _ in range(_MOST_WRAPPERS):
+        name = (words[0].value or "").rpartition("/")[2] if words else ""
+        if name not in _WRAPPERS:
+            break
         options, before = _WRAPPERS[name]
         valued, rest = options.split(), list(words[1:])
         while rest and (option := rest[0].value or "").startswith("-") and option != "-":
@@ -237,4 +241,4 @@ def _container(rest: Sequence[Word]) -> Start | Script | None:
     inner = started(words, Given.COMMAND if run.entrypoint else Given.ARGS)
     if inner is None or (isinstance(inner, Start) and inner.kind is Kind.IMAGE):
         inner = Start(kind=Kind.CONTAINER, words=run.words)
-    return replace(_with_env(inner, list(run.env)), told=run.told)
+    return replace(_with_env(inner, list(run.env)), beside=run.beside)

@@ -1,4 +1,4 @@
-"""What a container, or a typed line, starts: the engine, its words and variables, and what is uncertain. Pure.
+"""What a container, or a typed line, starts: the engine with its arguments and variables, and what is uncertain. Pure.
 
 `Reading.engine` is the one engine; None: none, several, or one that only a shell knows, and `doubt` has the reason.
 """
@@ -52,12 +52,12 @@ class Reading:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The engine's words, behind its program; none if it is not certain which engine that is."""
+        """The arguments of the engine, behind its program; none if it is not certain which engine that is."""
         return self.engine.start.words if self.engine else ()
 
     @property
     def env(self) -> tuple[tuple[str, Variable], ...]:
-        """The variables that the engine gets besides the container's own."""
+        """The variables that the engine gets beside the container's own."""
         if self.engine is None:
             return ()
         own = {
@@ -98,6 +98,8 @@ def _read(words: list[Word], known: Mapping[str, str | None], given: Given) -> R
     walk = Walk(known)
     walk.run([_inserted(each, known) for each in words], given=given)
     troubles = [*walk.troubles, *(walk.elsewhere if not walk.starts else ())]
+    if walk.variables.exhausted:
+        troubles.append(Trouble(why="the values of its variables are too long to follow"))
     if walk.again and walk.starts:
         troubles.append(Trouble(why=walk.again))
     return Reading(

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from specdec_operator.shell.grammar import Syntax
 from specdec_operator.shell.variables import Variable, Variables
-from specdec_operator.shell.word import Span, Word
+from specdec_operator.shell.word import Span, Word, hint_of
 
 _BARE_ESCAPE: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
@@ -19,8 +19,12 @@ _BRACES: Final = re.compile(r"\{[^}]*(?:,|\.\.)[^}]*\}")
 _GLOB: Final = re.compile(r"[*?]|\[[^]]*\]")
 _GIVEN: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][\w.-]*)\)")
 _HARMLESS: Final = re.compile(r"[\w./:@%+,=-]*")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
+"""Words that every shell leaves as they are: most of them."""
 _QUOTED: Final = "\0"
 """Stands for what is quoted while unquoted characters are looked for."""
+_WORD: Final = 16
+"""What a word costs beside its bytes."""
 _GLUED: Final = "it has no blank before the next word"
 _DEFAULTS: Final = (":-", "-")
 _ALL_ARGUMENTS: Final = ("@", "*")
@@ -78,8 +82,13 @@ def given(text: str, known: Mapping[str, str | None]) -> tuple[str | None, str]:
 def words_of(node: Node, frame: Frame, variables: Variables) -> Iterator[Word]:
     """The words that a shell makes of a node of the tree."""
     text = frame.syntax.text(node.start_byte, node.end_byte)
+    if node.type in ("word", "number") and _PLAIN.fullmatch(text):
+        span = _span(node, frame)
+        yield Word(text=text, value=text, span=span, verbatim=span.start if span else None)
+        return
     if (every := _whole_list(node, frame, variables)) is not None:
-        yield from (each.held(f"it comes from {text}") for each in every if variables.spend(len(each.text)))
+        known = variables.spend(sum(len(each.text) + _WORD for each in every))
+        yield from (each.held(f"it comes from {text}") for each in (every if known else ()))
         return
     pieces = tuple(_pieces(node, frame, variables))
     yield from _split(node, text, pieces, frame, variables)
@@ -107,14 +116,15 @@ def _split(node: Node, text: str, pieces: tuple[_Piece, ...], frame: Frame, vari
     if any(each.acts for each in pieces):
         fixed = "a shell runs a command for its value"
     fixed = fixed or ("" if span else "its text is not that of the manifest")
-    word = Word(text=text, span=None if fixed else span, fixed=fixed, hint="\n".join(each.hint for each in pieces))
+    word = Word(text=text, span=None if fixed else span, fixed=fixed, hint=hint_of(*(each.hint for each in pieces)))
     why = next((each.why for each in pieces if each.value is None), "") or _unsure(text, pieces, frame)
     values = [each.value or "" for each in pieces]
-    if not why and not variables.spend(sum(map(len, values))):
+    split = any(each.split for each in pieces)
+    if not why and not variables.spend(sum(map(len, values)) * (_WORD if split else 1)):
         why = "has a value that is too long"
     if why:
         yield replace(word, why=why, span=None if _expands(pieces, frame) else word.span)
-    elif any(each.split for each in pieces):
+    elif split:
         yield from _fields(word, pieces)
     else:
         yield replace(word, value="".join(values), verbatim=_verbatim(node, frame, "".join(values)))
@@ -214,7 +224,7 @@ def _pieces(node: Node, frame: Frame, variables: Variables, *, quoted: bool = Fa
         case "command_substitution" if found := _GIVEN.fullmatch(text):
             yield _inserted(found[1], text, variables, quoted=quoted)
         case _:
-            why = f"uses {text}, whose value is known to a shell only"
+            why = f"uses {text}, which only a shell can expand"
             yield _Piece(value=None, why=why, several=not quoted, acts="substitution" in node.type, hint=text)
 
 
@@ -245,7 +255,7 @@ def _literal(text: str, *, quoted: bool) -> _Piece:
 def _ansi(text: str, frame: Frame) -> _Piece:
     body = text[2:-1]
     if not frame.bash or any(each not in _ANSI for each in _ANSI_ESCAPE.findall(body)):
-        return _Piece(value=None, why=f"uses {text}, which not every shell reads alike")
+        return _Piece(value=None, why=f"uses {text}, which some shells read in another way")
     return _Piece(value=_ANSI_ESCAPE.sub(lambda found: _ANSI[found[1]], body))
 
 
@@ -256,7 +266,7 @@ def _missing(name: str) -> str:
 def _inserted(name: str | None, text: str, variables: Variables, *, quoted: bool) -> _Piece:
     """$(NAME): Kubernetes puts the container's variable in, before a shell reads the script; others are commands."""
     if name is None or name not in variables.known:
-        why = f"uses {text}, whose value is known to a shell only"
+        why = f"uses {text}, which only a shell can expand"
         return _Piece(value=None, why=why, several=not quoted, acts=True, hint=text)
     value = variables.known[name]
     if value is None or not _HARMLESS.fullmatch(value):
@@ -277,7 +287,7 @@ def _expansion(node: Node, frame: Frame, variables: Variables, *, quoted: bool) 
     if operator not in _DEFAULTS or (found is not None and found.value is None):
         why = found.why if found and found.why else f"uses {text}, whose value is known to a shell only"
         acts = operator in (":=", "=", ":?", "?")
-        hint = text + (found.hint if found else "")
+        hint = hint_of(text, found.hint if found else "")
         yield _Piece(value=None, why=why, several=not quoted, acts=acts or "$(" in text, hint=hint)
     elif found is not None and (found.value or operator == "-"):
         yield _of_variable(found, name, quoted=quoted)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specdec_operator.shell.word import Word
+from specdec_operator.shell.word import Word, hint_of
 
 _MOST_BYTES: Final = 1 << 20
 """Of all values of a script together: `A=$A$A` doubles with each line."""
-_HINT: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class Variables:
         self._left = _MOST_BYTES
 
     def get(self, name: str) -> Variable | None:
-        """A variable; None: neither the script nor the manifest sets it."""
+        """A variable; None: no part of the script or the manifest sets it."""
         if name in self._now:
             return self._now[name]
         if name not in self.known:
@@ -93,7 +92,7 @@ class Variables:
             before = self.get(name)
             some = [*each, *([before] if before else [])]
             exported = {bool(one.exported) for one in some} | ({False} if before is None else set())
-            hint = "\n".join(one.hint or one.text for one in some)[:_HINT]
+            hint = hint_of(*(one.hint or one.text for one in some))
             why = f"uses {name}, which is set in a branch (line {line})"
             text = next((one.text for one in each), "")
             agreed = next(iter(exported)) if len(exported) == 1 else None
@@ -104,8 +103,13 @@ class Variables:
         self._left -= size
         return self._left >= 0
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether values were left out, because all of them together are too long."""
+        return self._left < 0
+
     def exported(self) -> dict[str, Variable]:
-        """What the script gives to programs besides the container's own variables."""
+        """What the script gives to programs beside the container's own variables."""
         return {name: each for name, each in self._now.items() if each and each.here and each.exported is not False}
 
     def export(self, name: str) -> None:

@@ -6,11 +6,12 @@ is followed once. So the work grows with the length of the script.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from tree_sitter import Node
 
-from specdec_operator.shell.assignments import assign, exported, names_in, set_variable
+from specdec_operator.shell.assignments import assign, export_words, exported, names_in, set_variable
 from specdec_operator.shell.grammar import Trouble, line_of, parse, tokens
 from specdec_operator.shell.programs import Given, Script, Start, started
 from specdec_operator.shell.values import Frame, command_words, words_of
@@ -23,6 +24,8 @@ _NO_ASSUMPTION: Final = frozenset({"[", "test", "grep", "command", "which", "typ
 """Commands whose failure is an answer."""
 _SILENT: Final = frozenset({"set", ":", "true", "exec", "shift", "wait", "exit", "return"})
 """Commands that set nothing of the engine."""
+_EXPORTING: Final = frozenset({"export", "declare", "local", "readonly", "typeset"})
+"""Where the grammar takes them for ordinary commands: behind a line with two assignments."""
 _ASSIGNING: Final = frozenset({"read", "printf", "mapfile", "readarray", "getopts", "let"})
 _GROUPS: Final = frozenset({"compound_statement", "do_group", "else_clause", "negated_command"})
 _ASSIGNMENTS: Final = frozenset({"variable_assignment", "variable_assignments", "declaration_command", "unset_command"})
@@ -33,7 +36,7 @@ _LOOPS: Final = frozenset({"for_statement", "while_statement", "c_style_for_stat
 class EngineStart:
     """A command that starts an engine. branch: why only a shell knows whether it runs, or how often.
 
-    exports: the variables that it gets besides the container's own; `exported` is None if that is uncertain.
+    exports: the variables that it gets beside the container's own; `exported` is None if that is uncertain.
     """
 
     start: Start
@@ -44,7 +47,7 @@ class EngineStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A word or operator of the whole command line, scripts in its words included. span: None: it stands in no item."""
+    """A word or operator of the whole command line, scripts inside of it included. span: None: it stands in no item."""
 
     text: str
     span: Span | None
@@ -122,8 +125,8 @@ class Walk:
             variables.set(name, exported(value))
         variables.arguments = made.arguments
         self._text(word, bash=made.bash)
-        for told in made.told:
-            self.note(told)
+        for each in made.beside:
+            self.note(each)
         variables.arguments = outer
         variables.undo(mark)
 
@@ -186,11 +189,16 @@ class Walk:
         """A simple command. extra: words of it that the tree puts elsewhere."""
         text = frame.syntax.text(node.start_byte, node.end_byte)
         nodes = [each for each in node.children if not each.type.endswith(("redirect", "assignment", "comment"))]
-        words = command_words(sorted([*nodes, *extra], key=lambda each: each.start_byte), frame, self.variables)
-        mark = self.variables.mark()
+        nodes = sorted([*nodes, *extra], key=lambda each: each.start_byte)
         prefix = [each for each in node.children if each.type == "variable_assignment"]
-        for each in prefix:
-            set_variable(each, frame, self.variables, exported=True)
+        if prefix and nodes and frame.syntax.is_new_line(prefix[-1].end_byte, nodes[0].start_byte):
+            self._set_all(prefix, frame, exported=False)  # a line before the command, which the grammar adds to it
+            prefix = []
+        if any(frame.syntax.is_new_line(one.end_byte, next_.start_byte) for one, next_ in pairwise(nodes)):
+            self.troubles.append(Trouble(why="the grammar reads two lines as one command", line=line_of(node)))
+        words = command_words(nodes, frame, self.variables)
+        mark = self.variables.mark()
+        self._set_all(prefix, frame, exported=True)
         head = words[0].value if words else None
         if head in self._functions:
             self._call(str(head), words[1:], line_of(node))
@@ -201,6 +209,10 @@ class Walk:
         if prefix:
             self.variables.undo(mark)
         self._effects(head, words, node)
+
+    def _set_all(self, nodes: Iterable[Node], frame: Frame, *, exported: bool) -> None:
+        for each in nodes:
+            set_variable(each, frame, self.variables, exported=exported)
 
     def _effects(self, head: str | None, words: Sequence[Word], node: Node) -> None:
         """What a command changes of the shell itself."""
@@ -213,6 +225,8 @@ class Walk:
             self.variables.exports_all = True
         elif head == "shift":
             self.variables.arguments = None
+        elif head in _EXPORTING:
+            export_words(words[1:], self.variables)
         elif head in _ASSIGNING:
             self.variables.may_change(values, f"`{head}` sets (line {line_of(node)})")
 
@@ -375,7 +389,7 @@ class Walk:
 
 
 def _files(node: Node, frame: Frame) -> Iterator[str]:
-    """Redirections into files; those between the outputs of the command are none."""
+    """Redirections into files; those between the outputs of the command are not listed."""
     for each in node.children:
         if each.type != "file_redirect" or any(one.type in (">&", "<&") for one in each.children):
             continue

@@ -1,6 +1,9 @@
 """A word of a command: as it is written, as its program gets it, and where it stands. Pure."""
 
 from dataclasses import dataclass, replace
+from typing import Final
+
+_MOST_HINTED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,11 @@ class Word:
     def held(self, why: str) -> "Word":
         """The same word where it cannot be removed."""
         return replace(self, span=None, verbatim=None, fixed=self.fixed or why)
+
+
+def hint_of(*texts: str) -> str:
+    """Texts that a value may have, together. What is longer than a screen is cut: values may hold one another."""
+    return "\n".join(dict.fromkeys(each for each in texts if each))[:_MOST_HINTED]
 
 
 def plain(text: str, item: int) -> Word:

@@ -109,7 +109,7 @@ def without_speculation(words: list[str]) -> list[str]:
 
 
 def check(script: str, place: Path) -> bool:
-    """Whether the script is cut. If it is, bash must run it as before, but for the flags."""
+    """Whether the script is cut. If it is, bash must run it as before, without the flags."""
     found = cut(container(script))
     if not isinstance(found, Cut):
         return False
