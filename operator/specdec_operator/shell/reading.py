@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from specdec_operator.shell.grammar import Trouble
+from specdec_operator.shell.parts import Part
 from specdec_operator.shell.programs import Given
 from specdec_operator.shell.values import given as given_value
 from specdec_operator.shell.variables import Variable
-from specdec_operator.shell.walk import EngineStart, Part, Walk
+from specdec_operator.shell.walk import EngineStart, Walk
 from specdec_operator.shell.word import Word, plain
 
 Container: TypeAlias = Mapping[str, Any]

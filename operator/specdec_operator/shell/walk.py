@@ -4,7 +4,7 @@ Other commands are assumed to succeed. Of a branch, only the changes are kept th
 is followed once. So the work grows with the length of the script.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -12,7 +12,8 @@ from typing import Final
 from tree_sitter import Node
 
 from specdec_operator.shell.assignments import assign, export_words, exported, names_in, set_variable
-from specdec_operator.shell.grammar import Trouble, line_of, parse, tokens
+from specdec_operator.shell.grammar import Trouble, line_of, parse
+from specdec_operator.shell.parts import Part, files_of, parts_of
 from specdec_operator.shell.programs import Given, Script, Start, started
 from specdec_operator.shell.values import Frame, command_words, words_of
 from specdec_operator.shell.variables import Variable, Variables
@@ -43,14 +44,6 @@ class EngineStart:
     line: int
     branch: str = ""
     exports: tuple[tuple[str, Variable], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A word or operator of the whole command line, scripts inside of it included. span: None: it stands in no item."""
-
-    text: str
-    span: Span | None
 
 
 class Walk:
@@ -137,7 +130,7 @@ class Walk:
         frame = Frame(syntax=syntax, item=item, offset=word.verbatim or 0, bash=bash)
         if item is not None:
             self._opened.add(word.span)
-        self._parts += _parts_of(frame)
+        self._parts += parts_of(frame)
         if syntax.trouble is not None:
             self.troubles.append(syntax.trouble)
         if syntax.unreadable:
@@ -265,7 +258,7 @@ class Walk:
             self._command(body, frame, extra)
         elif body is not None:
             self._statement(body, frame)
-        for text in _files(node, frame):
+        for text in files_of(node, frame):
             self.note(text if self.starts else "")
         for each in later:
             self._statement(each, frame)
@@ -386,20 +379,3 @@ class Walk:
             if each.type == "do_group":
                 self._each(each.children, frame)
         self.variables.may_change(names_in([node], frame), why)
-
-
-def _files(node: Node, frame: Frame) -> Iterator[str]:
-    """Redirections into files; those between the outputs of the command are not listed."""
-    for each in node.children:
-        if each.type != "file_redirect" or any(one.type in (">&", "<&") for one in each.children):
-            continue
-        target = each.child_by_field_name("destination")
-        yield frame.syntax.text(each.start_byte, target.end_byte if target else each.end_byte)
-
-
-def _parts_of(frame: Frame) -> Iterator[Part]:
-    for each in tokens(frame.syntax):
-        span = None
-        if frame.item is not None:
-            span = Span(item=frame.item, start=frame.offset + each.start, end=frame.offset + each.end)
-        yield Part(text=each.text, span=span)

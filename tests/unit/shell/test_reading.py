@@ -105,7 +105,7 @@ def test_an_engine_that_is_not_certain_is_in_doubt(script: str, doubt: str) -> N
 
 
 def test_the_engine_gets_what_is_exported() -> None:
-    """Not what the script keeps for itself, nor what a branch may set."""
+    """What the script keeps for itself is not. What a branch may set is not certain."""
     lines = ("a=1", "export B=$a C", "D=2 E=3 I=4", "export D", "if x; then export F=4; fi", "G=$(x)", "export G")
     script = "\n".join([*lines, "H=5 vllm serve m"])
     found = {name: (each.value, each.exported) for name, each in read(script, E="0", G=None).env}
