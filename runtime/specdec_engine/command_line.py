@@ -1,5 +1,7 @@
 """Reads the server's command line as the server does: long and short flags, dotted keys, three ways to speculate."""
 
+import bisect
+import functools
 import json
 import re
 from collections import deque
@@ -10,7 +12,7 @@ from typing import Any, Final
 from specdec_engine.case import Json
 from specdec_engine.flags import kind, option
 from specdec_engine.rule import Finding, at_flag, at_key, broken
-from specdec_engine.tables import in_release, releases, table
+from specdec_engine.tables import entries, in_release, releases, table
 from specdec_engine.version import Build, Version
 
 _HUMAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmMgGtT])")
@@ -76,7 +78,7 @@ def _long(written: str) -> str:
 def _flag(head: str, tail: str | None, rest: deque[str], version: Version) -> Flag:
     bare = head.lstrip("-")
     short = not head.startswith("--") and bare in table("flags")["short"]
-    name = _long(bare) if short else bare.replace("-", "_")
+    name = _long(bare) if short else _in_full(bare.replace("-", "_"), version)
     off = name.startswith("no_") and bool(releases("flags", "flags", name.removeprefix("no_")))
     name = name.removeprefix("no_") if off else name
     flag = Flag(
@@ -94,6 +96,24 @@ def _flag(head: str, tail: str | None, rest: deque[str], version: Version) -> Fl
     if tail is None and (not rest or _is_flag(rest[0])):
         return replace(flag, value=None, fault="a value") if wanted else replace(flag, value=True)
     return _valued(flag, wanted, tail if tail is not None else rest.popleft())
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_full(name: str, version: Version) -> str:
+    """The flag that a long name begins, if the version has exactly one; else the name itself. So does argparse."""
+    if releases("flags", "flags", name):
+        return name
+    every = _names(version)
+    at = bisect.bisect_left(every, name)
+    found = [each for each in every[at : at + 2] if each.startswith(name)]
+    return found[0] if name and len(found) == 1 else name
+
+
+@functools.lru_cache(maxsize=64)
+def _names(version: Version) -> tuple[str, ...]:
+    """The long names of a version in their order, those that turn a switch off too."""
+    names = entries("flags", "flags", version)
+    return tuple(sorted([*names, *(f"no_{each}" for each in names if kind(each) == "bool")]))
 
 
 def _following(rest: deque[str]) -> Iterator[str]:

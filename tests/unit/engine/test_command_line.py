@@ -118,3 +118,25 @@ def test_a_level_is_written_in_three_ways(words: tuple[str, ...]) -> None:
     assert read(*words, "--seed=1").args == {"optimization_level": "3", "seed": 1}
     assert read(*words, version="0.11.2").args == {"compilation_config": {"level": 3}}
     assert read("-O.mode=3").args == {"compilation_config": {"mode": 3}}
+
+
+@pytest.mark.parametrize(
+    ("words", "args"),
+    [
+        (["--max-num-batched=8192"], {"max_num_batched_tokens": 8192}),
+        (["--tensor-parallel", "2"], {"tensor_parallel_size": 2}),
+        (["--no-enable-prefix"], {"enable_prefix_caching": False}),
+        (["--max-num", "1"], {"max_num": "1"}),
+        (["--quantization", "x"], {"quantization": "x"}),
+        (["--unheard-of", "x"], {"unheard_of": "x"}),
+    ],
+)
+def test_a_shortened_flag_is_the_one_that_it_begins(words: list[str], args: dict[str, Any]) -> None:
+    """As the engine's parser reads it. One that begins several flags, or none, keeps its name."""
+    assert read(*words).args == args
+
+
+def test_words_that_are_not_flags_are_strays() -> None:
+    """A switch has no value; a list takes all words up to the next flag."""
+    words = ["m", "--enable-expert-parallel", "8", "--served-model-name", "a", "b", "--seed=1", "-tp", "2", "x"]
+    assert command_line.stray_words(words, Build(Flavor.VLLM, Version.parse("0.32.0"))) == ("m", "8", "x")
