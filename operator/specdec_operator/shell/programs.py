@@ -122,7 +122,7 @@ def started(words: Sequence[Word], given: Given = Given.SCRIPT) -> Start | Scrip
     elif name in ("docker", "podman", "nerdctl"):
         made = _container(rest)
     elif _SHELL.fullmatch(name):
-        made = _shell(name, rest[1:])
+        made = _in_file(_shell(name, rest[1:]), given)
     else:
         made = _engine(name, rest) or _other(name, rest, given)
     return _with_env(made, env) if made else None
@@ -163,6 +163,12 @@ def _engine(name: str, rest: Sequence[Word]) -> Start | None:
         served = len(rest) > 1 and rest[1].value == "serve"
         return Start(kind=Kind.VLLM, words=tuple(rest[2:])) if served else None
     return _python(rest[1:]) if _PYTHON.fullmatch(name) else None
+
+
+def may_pass_flags(words: Sequence[Word]) -> bool:
+    """Whether a command may be a program that is not known here and hands its flags to an engine."""
+    name = (words[0].value or words[0].text).rpartition("/")[2] if words else ""
+    return name not in _STARTS_NONE and any((each.value or "").startswith("--") for each in words[1:])
 
 
 def _other(name: str, rest: Sequence[Word], given: Given) -> Start | None:
@@ -214,7 +220,7 @@ def _unknown(rest: Sequence[Word]) -> Start | None:
     return _inside(rest)
 
 
-def _shell(name: str, words: Sequence[Word]) -> Script | None:
+def _shell(name: str, words: Sequence[Word]) -> Script:
     """A shell's script behind -c, alone or with other options: -ec, -lc."""
     rest = list(words)
     bash = name == "bash"
@@ -230,6 +236,13 @@ def _shell(name: str, words: Sequence[Word]) -> Script | None:
             return Script(script=script, arguments=tuple(rest[1:]), bash=bash, why=why)
     why = f"the script {rest[0].text} is a file" if rest else "a shell reads its script from its standard input"
     return Script(script=None, arguments=tuple(rest[1:]), bash=bash, why=why)
+
+
+def _in_file(made: Script, given: Given) -> Start | Script:
+    """A script in a file that a container gives flags to: it may pass them on, as any program that is not known."""
+    if made.script is not None or given is Given.SCRIPT or not made.arguments:
+        return made
+    return Start(kind=Kind.OTHER, words=made.arguments, doubt=made.why)
 
 
 def _container(rest: Sequence[Word]) -> Start | Script | None:

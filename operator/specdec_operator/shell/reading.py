@@ -24,8 +24,8 @@ _MOST_SHOWN: Final = 100
 class Reading:
     """What was read.
 
-    starts: the commands that start an engine. before, after: other commands, as they are written. parts: all words and
-    operators, comments excluded. troubles: what is not certain, and where.
+    starts: the commands that start an engine, or the only one that may. before, after: other commands, as they are
+    written. parts: all words and operators, comments excluded. troubles: what is not certain, and where.
     """
 
     starts: tuple[EngineStart, ...]
@@ -98,13 +98,14 @@ def read_line(words: Sequence[str]) -> Reading:
 def _read(words: list[Word], known: Mapping[str, str | None], given: Given) -> Reading:
     walk = Walk(known)
     walk.run([_inserted(each, known) for each in words], given=given)
-    troubles = [*walk.troubles, *(walk.elsewhere if not walk.starts else ())]
+    starts = walk.starts or (walk.unknown if len(walk.unknown) == 1 else [])
+    troubles = [*walk.troubles, *(walk.elsewhere if not starts else ())]
     if walk.variables.exhausted:
         troubles.append(Trouble(why="the values of its variables are too long to follow"))
     if walk.again and walk.starts:
         troubles.append(Trouble(why=walk.again))
     return Reading(
-        starts=tuple(walk.starts),
+        starts=tuple(starts),
         before=tuple(walk.before),
         after=tuple(walk.after),
         parts=walk.parts(words),

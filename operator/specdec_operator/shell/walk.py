@@ -14,7 +14,7 @@ from tree_sitter import Node
 from specdec_operator.shell.assignments import assign, export_words, exported, names_in, set_variable
 from specdec_operator.shell.grammar import Trouble, line_of, parse
 from specdec_operator.shell.parts import Part, files_of, parts_of
-from specdec_operator.shell.programs import Given, Script, Start, started
+from specdec_operator.shell.programs import Given, Kind, Script, Start, may_pass_flags, started
 from specdec_operator.shell.values import Frame, command_words, words_of
 from specdec_operator.shell.variables import Variable, Variables
 from specdec_operator.shell.word import Span, Word
@@ -52,6 +52,7 @@ class Walk:
     def __init__(self, known: Mapping[str, str | None]) -> None:
         self.variables = Variables(known)
         self.starts: list[EngineStart] = []
+        self.unknown: list[EngineStart] = []
         self.before: list[str] = []
         self.after: list[str] = []
         self.troubles: list[Trouble] = []
@@ -86,6 +87,9 @@ class Walk:
             self.starts.append(EngineStart(start=made, line=line, branch=self._branch, exports=exports))
         elif words and (words[0].value or "") not in _SILENT:
             self.note(text)
+            if len(self.unknown) < 2 and may_pass_flags(words):
+                start = Start(kind=Kind.OTHER, words=tuple(words[1:]), doubt=f"{words[0].text} is not a known program")
+                self.unknown.append(EngineStart(start=start, line=line, branch=self._branch))
 
     def parts(self, words: Iterable[Word]) -> tuple[Part, ...]:
         """All words and operators, of these words and of the scripts in them. A script's own stand in its place."""

@@ -67,6 +67,7 @@ KEPT = {
     "carriage returns": f"vllm serve m -sc '{CONFIG}'\r\n",
     "an open quote": "vllm serve m -sc 'x --port 1",
     "called twice": f"f() {{ vllm serve m -sc '{CONFIG}'; }}\nf; f",
+    "program that may pass flags on": f"cd /app && ./start.sh --port 1 -sc '{CONFIG}'",
     "unknown program": f"mystery vllm serve m -sc '{CONFIG}'",
     "script in an unknown quote": 'X=1; bash -c "vllm serve m$X -sc x"',
 }

@@ -32,6 +32,9 @@ def container(*args: str, **more: Any) -> dict[str, Any]:
         (["--speculative-config=$(CONFIG)"], "", None),
         (["bash", "-c", SCRIPT], "ngram", 4),
         (["-lc", SCRIPT], "", None),
+        (["/opt/start.sh", "-sc", NGRAM], "ngram", 4),
+        (["bash", "/opt/start.sh", "-sc", NGRAM], "ngram", 4),
+        (["--speculative-model=[ngram]", "--num-speculative-tokens", "4", "--ngram-prompt-lookup-max=3"], "ngram", 4),
     ],
 )
 def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str, tokens: int | None) -> None:
@@ -39,8 +42,8 @@ def test_every_way_to_ask_for_speculation_is_found(args: list[str], method: str,
     engine = engine_of({"containers": [container(*args)]})
     assert engine is not None
     assert (engine.method, engine.tokens, engine.asks) == (method, tokens, True)
-    assert bool(engine.doubt) == (args[0] == "-lc")
-    assert engine.doubt or not engine_of({"containers": [container(*engine.baseline)]}).asks  # type: ignore[union-attr]
+    assert bool(engine.doubt) == (args[0] == "-lc" or args[:2] == ["bash", "/opt/start.sh"])
+    assert args[0] == "-lc" or not engine_of({"containers": [container(*engine.baseline)]}).asks  # type: ignore[union-attr]
 
 
 def test_a_shell_in_the_command_makes_the_args_a_script() -> None:
