@@ -129,4 +129,4 @@ def _model(words: tuple[str, ...], kind: Kind, field: str, lost: list[Lost]) -> 
         else:
             why = f"`{each}` is not a flag and not the value of one, and vLLM refuses it"
             lost.append(Lost(field=field, why=why, way_out="remove it"))
-    return model, tuple(kept)
+    return model, tuple(kept[1:] if kept[:1] == [model] else kept)

@@ -23,14 +23,14 @@ def test_comments_and_the_next_line_set_nothing() -> None:
     """An apostrophe in a comment opens no quote, and a flag behind `#` is not one."""
     text = f"# don't raise it\nvllm serve /m --max-model-len 4096 --speculative-config '{MTP}' # --enforce-eager\n"
     made = script(f"{text}# --speculative-config x\n")
-    assert made.words == ("/m", "--max-model-len", "4096", "--speculative-config", MTP)
+    assert made.words == ("--max-model-len", "4096", "--speculative-config", MTP)
     assert (made.model, made.program, made.lost) == ("/m", True, ())
 
 
 def test_another_command_is_listed() -> None:
     """A newline ends a command."""
     made = script("pip install x\nvllm serve /m --max-model-len 4096\npython3 /opt/report.py --seed 7")
-    assert made.words == ("/m", "--max-model-len", "4096")
+    assert made.words == ("--max-model-len", "4096")
     assert [each.why for each in made.lost] == [
         "`pip install x` runs before vLLM starts",
         "`python3 /opt/report.py --seed 7` is another command of the script",
