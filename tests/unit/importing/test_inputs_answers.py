@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from specdec_command.cli.commands import application
 
 FOLDER = pathlib.Path(__file__).parents[2] / "data" / "import"
-LISTS = ("answers.yaml",)
+LISTS = ("answers.yaml", "answers-of-scripts.yaml")
 ANSWERS: list[dict[str, Any]] = [each for name in LISTS for each in yaml.safe_load((FOLDER / name).read_text())]
 
 
