@@ -22,7 +22,7 @@ def problems(engine: Body, **spec: object) -> list[DocumentProblem]:
     ("arg", "rule", "words"),
     [
         ("--no-such-flag=1", "FLAG-UNKNOWN", "has no --no-such-flag"),
-        ("--enable-prefix-cachin", "FLAG-UNKNOWN", "but --enable-prefix-caching"),
+        ("--enable-prefix-cachign", "FLAG-UNKNOWN", "but --enable-prefix-caching"),
         ("--swap-space=4", "FLAG-UNKNOWN", "it was last in 0.15.1"),
         ("--disable-log-stats", "GUARD-BLIND", "the pods never become ready"),
         ("--ssl-keyfile=/x", "SERVER-HIDDEN", "HTTP without TLS"),
