@@ -1,5 +1,6 @@
 """An InferenceService of another owner is guarded in place on real pods, and then moved over to a service."""
 
+import shlex
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +13,7 @@ from tests.node import client
 from tests.node.asking import Client
 from tests.node.film import Film
 from tests.node.service import Service, Traffic
-from tests.node.theirs import FLAG, RUNTIME, isvc, runtime
+from tests.node.theirs import FLAG, RUNTIME, as_script, isvc, runtime
 from tests.wire.api import ISVC, SIS, Object, Refused
 
 _STARTS = 300.0
@@ -31,10 +32,10 @@ def guard(service: Service, mode: str) -> Object:
     }
 
 
-async def asked(service: Service) -> list[str]:
-    """The flags of the InferenceService."""
+async def asked(service: Service) -> Object:
+    """Command and args of the InferenceService."""
     found = await service.child()
-    return list(found["model"]["args"])
+    return {name: found["model"].get(name) for name in ("command", "args")}
 
 
 @pytest.fixture
@@ -50,7 +51,13 @@ async def theirs(service: Service) -> AsyncIterator[Service]:
 
 
 async def test_a_guest_is_observed_then_enforced_and_restored(theirs: Service) -> None:
-    """The draft is good on code and fails on drift prompts; its flag goes once that is asked for, and comes back."""
+    """The draft is good on code and fails on drift prompts; its flag goes once that is asked for, and comes back.
+
+    It stands in a script, beside characters that the API server escapes in JSON.
+    """
+    written = isvc(theirs.name)
+    written["spec"]["predictor"]["model"] |= as_script(written["spec"]["predictor"]["model"]["args"])
+    await theirs.api.apply(ISVC, theirs.namespace, written, "somebody")
     before = await asked(theirs)
     await theirs.api.apply(SIS, theirs.namespace, guard(theirs, "Observe"))
     await theirs.phase("Watching", seconds=_STARTS)
@@ -69,7 +76,8 @@ async def test_a_guest_is_observed_then_enforced_and_restored(theirs: Service) -
     async with Traffic(theirs, "drift"):
         await theirs.phase("Responding", seconds=180)
     await theirs.phase("RolledBack", seconds=_STARTS)
-    assert FLAG not in await asked(theirs)
+    without = await asked(theirs)
+    assert without["args"] == [before["args"][0].replace(f" {shlex.quote(FLAG)}", "")] != before["args"]
     async with Traffic(theirs, "code"):  # the baseline pod answers
         await theirs.condition("Ready", "Serving")
 

@@ -1,6 +1,7 @@
 """An InferenceService of another owner on real pods: its runtime starts vLLM, the operator renders nothing of it."""
 
 import json
+import shlex
 
 from hack import images
 
@@ -26,6 +27,13 @@ def runtime(name: str) -> Object:
     formats = [{"name": "huggingface", "version": "1", "autoSelect": False}]
     spec = {"supportedModelFormats": formats, "containers": [container]}
     return {"apiVersion": RUNTIME[0], "kind": "ServingRuntime", "metadata": {"name": f"{name}-vllm"}, "spec": spec}
+
+
+def as_script(args: list[str]) -> Object:
+    """The same in a script for a shell, with characters that an API server escapes in JSON, as part of a template."""
+    words = shlex.join([*args, "--chat-template={% raw %}<|im_end|> && <{% endraw %}"])
+    program = "exec python3 -m vllm.entrypoints.openai.api_server"
+    return {"command": ["bash", "-c"], "args": [f"cd /tmp && {program} {words}"]}
 
 
 def isvc(name: str) -> Object:
