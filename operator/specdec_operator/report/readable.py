@@ -19,7 +19,7 @@ from specdec_operator.api.kept import NOT_A_TIME, NOW
 from specdec_operator.api.times import is_past, to_time
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.guard_status import TOLD
-from specdec_operator.schema.status import Status
+from specdec_operator.schema.status import UNSEEN, Status
 
 Json: TypeAlias = dict[str, Any]
 Place: TypeAlias = tuple[str | int, ...]
@@ -135,7 +135,8 @@ def _bad_numbers(tree: Any, place: Place = ()) -> Iterator[Place]:
 def _is_possible(number: float, place: Place) -> bool:
     signed = bool(_SIGNED.intersection(place)) or place[-1] in _SIGNED_TOO
     most = _MOST_COUNT if place[0] == "guard" and place[-1] in _COUNTS else _MOST
-    return math.isfinite(number) and (-_MOST if signed else 0) <= number <= most
+    least = UNSEEN.get(str(place[0]), 0) if len(place) == 1 else 0
+    return math.isfinite(number) and (-_MOST if signed else least) <= number <= most
 
 
 def _guard(status: Json, now: float, lost: list[str]) -> Json | None:

@@ -15,7 +15,7 @@ from pydantic_core.core_schema import TupleSchema
 from specdec_operator import names
 from specdec_operator.api.spec import Spec
 from specdec_operator.api.types import rule
-from specdec_operator.schema.status import Status
+from specdec_operator.schema.status import UNSEEN, Status
 
 Schema = dict[str, Any]
 
@@ -107,15 +107,9 @@ def openapi() -> Schema:
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": structural(spec, spec.get("$defs", {})),
-            "status": {**_without_required(structural(status, status.get("$defs", {}))), "default": _UNSEEN},
+            "status": {**_without_required(structural(status, status.get("$defs", {}))), "default": UNSEEN},
         },
     }
-
-
-_UNSEEN: Final = {"observedGeneration": -1}
-"""Status of an object that the operator has not read yet. kstatus calls an object without a status Current, so Flux
-would report success before the operator has read it; Flux's own kinds have this default as well.
-"""
 
 
 def _without_required(schema: Schema) -> Schema:

@@ -1,10 +1,17 @@
 """The status of a SpeculativeInferenceService, as the operator writes it and people read it."""
 
+from typing import Final
+
 from pydantic import Field
 
 from specdec_operator.api.conditions import ConditionType
 from specdec_operator.api.types import Stamp, StatusPart
 from specdec_operator.schema.guard_status import GuardStatus
+
+UNSEEN: Final = {"observedGeneration": -1}
+"""Status of an object that the operator has not read yet. kstatus calls an object without a status Current, so Flux
+would report success before the operator has read it; Flux's own kinds have this default as well.
+"""
 
 
 class Condition(StatusPart):

@@ -17,6 +17,7 @@ from specdec_operator.api.times import to_time
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.report.guard_status import kept_state
 from specdec_operator.report.readable import readable
+from specdec_operator.schema.status import UNSEEN
 
 SHORT = [Phases.explicit, Phases.reuse, Phases.generate]
 """A whole state takes minutes to be made smaller."""
@@ -233,3 +234,9 @@ def test_a_hash_that_is_lost_does_not_make_the_request_another_one(state: State)
     status["guard"]["speculation"] = 7
     after, lost = read(status)
     assert (after.speculation, after.reduced, len(lost)) == ("", state.reduced, 1)
+
+
+def test_the_status_of_a_new_service_is_readable() -> None:
+    """The CRD gives it one that no operator has written."""
+    assert readable(UNSEEN, NOW).lost == ()
+    assert readable({"observedGeneration": -2}, NOW).lost
