@@ -130,7 +130,7 @@ _SHARED = (
         name="node, staging",
         minutes=10,
         proves="models from S3, PVCs, Modelcars and image volumes; guests and foreign images, on a real node",
-        words=("-n", "2", "--dist=loadgroup", *STAGING),
+        words=("-n", "2", "--dist=loadfile", *STAGING),
         needs=PartNeeds.OPERATOR,
     ),
     SuitePart(
@@ -140,7 +140,7 @@ _SHARED = (
         words=(
             "-n",
             "2",
-            "--dist=loadgroup",
+            "--dist=loadfile",
             "-m",
             "not alone",
             *_ignored(OTHER_KSERVES, *ENGINE, *STAGING),
@@ -156,7 +156,8 @@ _SHARED = (
         needs=PartNeeds.OPERATOR,
     ),
 )
-"""What the node does while other lanes run: two tests at once, each in its own namespace."""
+"""What the node does while other lanes run: two tests at once, each in its own namespace, but those of a file one after
+the other: they share what a fixture has made, and count requests."""
 _COMPUTING = (
     UNIT,
     SuitePart(

@@ -12,7 +12,6 @@ from tests.node.service import ENGINE, Service, Traffic
 from tests.node.theirs import ENV, RUNTIME, runtime
 from tests.wire.api import POD, Object
 
-pytestmark = pytest.mark.xdist_group("stock image")  # one worker builds it
 _STARTS = 400.0
 DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 OTHER = DRAFT | {"draft": {"uri": "pvc://models/draft-other-vocab"}}

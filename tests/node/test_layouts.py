@@ -9,7 +9,6 @@ from tests.node.artifacts import ACCOUNT, STRANGER, Modelcars, job_environment, 
 from tests.node.service import Service, Traffic
 from tests.wire.api import POD, Api, Object, Refused
 
-pytestmark = pytest.mark.xdist_group("store")  # one worker makes the store and the Modelcars, and counts requests
 PULLER = {"serviceAccountName": ACCOUNT}
 
 
