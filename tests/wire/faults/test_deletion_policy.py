@@ -160,7 +160,12 @@ async def test_nothing_of_the_old_spec_is_left_in_what_is_adopted(world: World, 
     mixed = await owned_by(world, ISVC, NAME, made["metadata"]["uid"])
     await world.event("Adopted")
     assert "NameTaken" not in await world.events()
-    assert (mixed["metadata"]["annotations"]["team"], bool(mixed["status"])) == ("mine", True)
+    assert mixed["metadata"]["annotations"]["team"] == "mine"
+
+    async def reported() -> bool:
+        return bool((await world.api.get(ISVC, world.namespace, NAME) or {}).get("status"))
+
+    await world.until("KServe's status of it", reported)
     other_name = {**sis(), "metadata": {"name": "clean"}}
     await world.api.apply(SIS, world.namespace, other_name)
 

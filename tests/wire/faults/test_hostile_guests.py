@@ -118,7 +118,7 @@ async def rolled_back(world: World, operator: OperatorProcess, draft: EngineStan
         return await operator.metric("specdec_evidence_timestamp_seconds") != seen
 
     async def decided() -> bool:
-        return bool(((await world.status()).get("guard") or {}).get("rollbacks"))
+        return bool(((await world.status()).get("guard") or {}).get("rollback"))
 
     await until("the end of a window", closed)
     draft.acceptance, begun = 0.0, time.monotonic()

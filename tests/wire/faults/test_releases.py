@@ -12,21 +12,23 @@ from specdec_operator import names
 from specdec_operator.schema.crd import crd
 from tests import installed, released
 from tests.released import Release
-from tests.wire.api import ISVC, POD, SIS, Api, Object, documents
+from tests.wire.api import ISVC, SIS, Api, Object, documents
 from tests.wire.controllers import RUNTIMES
-from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, verdict, watched
+from tests.wire.faults.acts import baseline_pods, busy, rolled_back, rolled_back_once, verdict, watched
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import CLAIM, JOB, decided_once
 from tests.wire.install import install, operator_kubeconfig, put_definition
 from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
 from tests.wire.world import NAME, World, sis
 
 _DECIDED: Final = (
-    *("state", "since", "speculation", "service", "revision", "wanted", "replacing", "rollback"),
-    *("reduced", "would", "rollbacks", "retries", "restarts", "lastGood", "handledRetry", "handledRollback"),
-    *("measuring", "attempted"),
+    *("speculation", "service", "replacing", "rollback", "reduced", "would", "rollbacks", "retries", "restarts"),
+    *("handledRetry", "handledRollback", "measuring", "attempted"),
 )
 """Fields of status.guard that hold decisions, and what must not be forgotten."""
+_PROBE: Final = "livenessProbe"
+"""What this release adds to the pods of the first one, so each of them is replaced once (CHANGELOG.md)."""
 _STAGING: Final = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 
 
@@ -90,13 +92,13 @@ class _Cluster:
 
 
 async def _kept(worlds: list[World]) -> list[Any]:
-    """Decisions; PVCs, Jobs and pods; and the parts of the InferenceServices that reach pods."""
+    """Decisions; PVCs and Jobs; and the parts of the InferenceServices that reach pods, without the probe."""
     pictures = []
     for world in worlds:
         guard = (await world.status())["guard"]
         objects = {
             (each["metadata"]["name"], each["metadata"]["uid"], each["metadata"].get("generation"))
-            for kind in (CLAIM, JOB, POD)
+            for kind in (CLAIM, JOB)
             for each in await world.api.items(kind, world.namespace)
         }
         asked = [_in_pods(each) for each in await world.api.items(ISVC, world.namespace)]
@@ -107,8 +109,24 @@ async def _kept(worlds: list[World]) -> list[Any]:
 def _in_pods(child: Object) -> Object:
     """The parts of an InferenceService that reach its pods: the other parts change a rollout, and replace no pod."""
     predictor = child["spec"]["predictor"]
-    beside = ("minReplicas", "maxReplicas", "deploymentStrategy")
-    return {"uid": child["metadata"]["uid"]} | {key: predictor[key] for key in predictor if key not in beside}
+    beside = ("minReplicas", "maxReplicas", "deploymentStrategy", "model", "labels")  # one of these is the revision
+    model = {key: each for key, each in predictor["model"].items() if key != _PROBE}
+    kept = {key: predictor[key] for key in predictor if key not in beside}
+    return {"uid": child["metadata"]["uid"], "model": model} | kept
+
+
+async def _replaced(watching: World, back: World, engine: EngineStandIn, *, probed: bool) -> None:
+    """Plays the kubelet for the pods of the other release. probed: whether that one renders the probe."""
+
+    async def rendered(world: World) -> bool:
+        child = await world.api.get(ISVC, world.namespace, NAME)
+        return child is not None and (_PROBE in child["spec"]["predictor"]["model"]) is probed
+
+    for world in (watching, back):
+        await world.until("the pods of the other release", lambda world=world: rendered(world))  # type: ignore[misc]
+    await watching.roll_out(await watching.child(speculative=True), engine)
+    await watching.phase("Watching")
+    await baseline_pods(back)
 
 
 async def _job(world: World, artifact: str) -> Object:
@@ -133,7 +151,7 @@ async def _downloaded(world: World, job: Object) -> None:
 @fault(
     part=Part.OPERATOR,
     when="an upgrade from the first release, and a downgrade",
-    then="no decision is lost, downloads continue, no pod is replaced",
+    then="no decision is lost, downloads continue, pods are replaced once",
 )
 @pytest.mark.usefixtures("runtimes")
 async def test_an_upgrade_and_the_way_back_lose_nothing(
@@ -159,6 +177,7 @@ async def test_an_upgrade_and_the_way_back_lose_nothing(
         await cluster.install(current)
         await cluster.start(current)
         await cluster.settled()
+        await _replaced(watching, back, engine, probed=True)
         assert await _kept(worlds) == before
         await watching.read_again(3, engine)
         await _downloaded(downloading, target)
@@ -168,6 +187,7 @@ async def test_an_upgrade_and_the_way_back_lose_nothing(
         await cluster.start(first)
         await cluster.install(first)
         await cluster.settled()
+        await _replaced(watching, back, engine, probed=False)
         assert await _kept(worlds) == before
         await _downloaded(downloading, draft)
         await downloading.child(speculative=True)
