@@ -7,7 +7,7 @@ from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.pods import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
 from specdec_operator.guard.sampler import with_window
-from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.state import Observation, Phase, PodFailure, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.observe.baseline_pods import BaselinePodsView, baseline_pods_view
@@ -102,8 +102,8 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
 
     # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
     stalled = memory.window.stalled(thresholds) if memory.window else {}
-    observation = _observation(sis, desired, observed, memory.closed, better, now)
-    observation = replace(observation, pod_failures=failures_of(desired.pods, now, stalled))
+    failures = failures_of(desired.pods, now, stalled)
+    observation = _observation(sis, desired, observed, memory.closed, better, failures)
     observation = replace(observation, baseline_pods=baseline_pods, least_speedup=thresholds.speedup or 1.0)
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
@@ -149,9 +149,14 @@ def _desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, n
 
 
 def _observation(
-    sis: Sis, desired: Desired, observed: Observed, closed: Judged | None, better: WhatIf, now: float
+    sis: Sis,
+    desired: Desired,
+    observed: Observed,
+    closed: Judged | None,
+    better: WhatIf,
+    failures: tuple[PodFailure, ...],
 ) -> Observation:
-    """What the state machine has to know. closed: a window that closed in this reconcile."""
+    """What the state machine has to know. closed: a window that closed in this reconcile. failures: of the pods."""
     speculation = desired.plan.speculation
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0
@@ -163,6 +168,7 @@ def _observation(
         revision=desired.rendered.revision,
         rollout=desired.rollout,
         pods=frozenset(pod.name for pod in observed.objects.pods if not pod.deleting),
+        pod_failures=failures,
         good=good or None,
         fewer=better.fewer,
         since=desired.state.wanted_since,

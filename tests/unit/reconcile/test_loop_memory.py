@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.unit.bodies import crashed
+from tests.unit.bodies import crashed, make_pod, running, termination
 from tests.unit.builders import Body
-from tests.unit.stage import Stage
+from tests.unit.stage import Stage, watching
 
 LIMITED: dict[str, Any] = {"resources": {"limits": {"memory": "4Gi"}}}
 NVIDIA: dict[str, Any] = {"engine": {"accelerator": "nvidia", "version": "0.33.0"}, "memory": {"device": "24Gi"}}
@@ -78,3 +78,14 @@ async def test_a_guard_that_may_not_act_only_reports_it(sis: dict[str, Any]) -> 
     assert (would["action"], would["reason"]) == ("LowerMemory", "OutOfMemory")
     assert would["message"].endswith("; next start: --kv-cache-memory-bytes=858783744")
     assert [each.reason for each in stage.events if each.warning] == ["WouldLowerMemory"]
+
+
+async def test_an_engine_that_serves_and_runs_out_of_memory_gets_less_too() -> None:
+    """One kill is enough: a later one would only cost more requests."""
+    stage, _ = await watching(**LIMITED)
+    (pod,) = stage.engines
+    killed = running(1, termination(137, "OOMKilled")) | {"started": True}
+    stage.note(pod, make_pod(pod, revision=stage.revision, ready=True, engine=killed))
+    await stage.run(5)
+    assert guard(stage)["lowered"]["steps"] == 1
+    assert memory_flags(stage) == ["--kv-cache-memory-bytes=858783744"]
