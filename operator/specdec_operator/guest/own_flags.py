@@ -13,9 +13,8 @@ from specdec_operator.guest.patch import (
     TakenOut,
     bring_back,
     is_allowed,
-    place_of,
+    place_or_reason,
     taken_out,
-    why_no_place,
 )
 
 
@@ -36,12 +35,12 @@ class OwnFlags:
 
 def own_flags(live: Mapping[str, Any]) -> OwnFlags:
     """Those of an InferenceService."""
-    taken = taken_out(live)
+    taken, found = taken_out(live), place_or_reason(live)
     return OwnFlags(
         name=str(live["metadata"]["name"]),
         allowed=is_allowed(live),
-        place=place_of(live),
-        why_no_place=why_no_place(live),
+        place=found if isinstance(found, SpeculationPlace) else None,
+        why_no_place=found if isinstance(found, str) else "",
         taken=taken,
         back=bring_back(live, taken) if taken is not None else None,
     )

@@ -47,16 +47,15 @@ def is_allowed(live: Body) -> bool:
     return _annotations(live).get(ENFORCE_ANNOTATION) == "true"
 
 
+def place_or_reason(live: Body) -> SpeculationPlace | str:
+    """From where the speculation of an InferenceService can be removed, or why not; empty: it requests none itself."""
+    return next(_found(live), "")
+
+
 def place_of(live: Body) -> SpeculationPlace | None:
-    """From where the speculation of an InferenceService can be removed; None: `why_no_place` has the reason."""
-    found = next(_found(live), None)
+    """From where the speculation of an InferenceService can be removed; None: from nowhere."""
+    found = place_or_reason(live)
     return found if isinstance(found, SpeculationPlace) else None
-
-
-def why_no_place(live: Body) -> str:
-    """Why flags of an InferenceService's own cannot be removed; empty: it has none, or they can be."""
-    found = next(_found(live), "")
-    return found if isinstance(found, str) else ""
 
 
 def _found(live: Body) -> Iterator[SpeculationPlace | str]:

@@ -12,6 +12,7 @@ from specdec_operator.api.spec import owner_reference
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.observe.ownership import OwnerView, Standing, is_adopted, look_at
 from specdec_operator.observe.store import baseline_name
+from specdec_operator.reconcile.observed import read_deployment
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.render.baseline_pods import BASELINE
 from specdec_operator.render.disruption_budget import budget_name
@@ -55,13 +56,8 @@ def is_left(live: Body, sis: Sis) -> bool:
 
 
 async def _baseline_pods(cluster: Cluster, sis: Sis) -> Body | None:
-    """Their Deployment, by a list: the right to get one is granted only where baseline pods are used."""
-    path, name = f"/apis/apps/v1/namespaces/{sis.owner.namespace}/deployments", baseline_name(sis.owner.name)
-    listed = await cluster.read(path, field_selector=f"metadata.name={name}")
-    for each in (listed or {}).get("items") or ():
-        if each["metadata"]["name"] == name:
-            return {**each, "apiVersion": "apps/v1", "kind": "Deployment"}  # an entry of a list has neither
-    return None
+    live = await read_deployment(cluster, sis.owner.namespace, baseline_name(sis.owner.name))
+    return {**live, "apiVersion": "apps/v1", "kind": "Deployment"} if live is not None else None  # a list has neither
 
 
 async def _budget(cluster: Cluster, sis: Sis) -> Body | None:

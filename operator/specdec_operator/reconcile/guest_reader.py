@@ -34,6 +34,7 @@ from specdec_operator.observe.store import Stores, predictor_name
 from specdec_operator.process.places import Places
 from specdec_operator.reconcile.guest_parser import GuestParser
 from specdec_operator.reconcile.memory import ServiceMemory
+from specdec_operator.reconcile.observed import read_deployment
 
 Body: TypeAlias = Mapping[str, Any]
 _META: Final = ("name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences")
@@ -128,10 +129,7 @@ class GuestReader:
         return await self._cluster.read(names.inference_services_path(namespace, ref.name), most=MOST_OBJECT_BYTES)
 
     async def _deployment(self, namespace: str, name: str) -> Body | None:
-        """A Deployment, by a list: the right to get one is granted only where baseline pods are."""
-        path, named = f"/apis/apps/v1/namespaces/{namespace}/deployments", f"metadata.name={name}"
-        listed = await self._cluster.read(path, most=MOST_OBJECT_BYTES, field_selector=named)
-        return next(iter(_items(listed)), None)
+        return await read_deployment(self._cluster, namespace, name, most=MOST_OBJECT_BYTES)
 
     async def _pods(self, namespace: str, where: GuestPods) -> tuple[GuestPod, ...]:
         """The pods of a guest, oldest first. Raises NotRead and TooLarge."""

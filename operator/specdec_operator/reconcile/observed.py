@@ -42,6 +42,16 @@ class Observed:
     guest: Guest | None = None
 
 
+async def read_deployment(cluster: Cluster, namespace: str, name: str, *, most: int | None = None) -> Body | None:
+    """A Deployment, by a list: the right to get one is granted only where baseline pods are. most: bytes that it may
+    have. Raises Unavailable.
+    """
+    path, named = f"/apis/apps/v1/namespaces/{namespace}/deployments", f"metadata.name={name}"
+    listed = await cluster.read(path, most=most, field_selector=named)
+    found = (listed or {}).get("items") or ()
+    return next((each for each in found if each["metadata"]["name"] == name), None)
+
+
 async def read_warnings(cluster: Cluster, key: Key, objects: OwnedObjects, wanted: str | None) -> tuple[Body, ...]:
     """The Events about the first idle pod of the wanted revision, or none if they are too large: any user may write
     Events. Raises Unavailable if the API server does not answer.

@@ -27,7 +27,7 @@ class Cluster:
         self.budget: Body = {"metadata": {"name": f"{NAME}-specdec"} | copy.deepcopy(known), "spec": {}}
         self.refuses = refuses
 
-    async def read(self, path: str, **selectors: str) -> Body:
+    async def read(self, path: str, *, most: int | None = None, **selectors: str) -> Body:
         """The list of Deployments."""
         assert (path, [*selectors]) == (DEPLOYMENTS, ["field_selector"])
         return {"items": [self.deployment]}
