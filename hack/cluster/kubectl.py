@@ -87,9 +87,13 @@ def apply(kubeconfig: pathlib.Path, objects: Sequence[dict[str, Any]], scratch: 
 
 
 def apply_files(kubeconfig: pathlib.Path, files: Sequence[pathlib.Path]) -> None:
-    """Server-side apply some files; client-side apply cannot carry large CRDs in its annotation."""
+    """Server-side apply some files; client-side apply cannot carry large CRDs in its annotation.
+
+    kubectl does not validate: for that it would read the schemas of all CRDs, which a busy API server does not have
+    within 32 s. The API server itself refuses fields that it does not know in such an apply.
+    """
     named = [f"--filename={file}" for file in files]
-    words = ["apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}", *named]
+    words = ["apply", "--server-side", "--validate=false", "--force-conflicts", f"--field-manager={MANAGER}", *named]
     run(kubeconfig, *words)
 
 
