@@ -12,7 +12,7 @@ from typing import Any, Final
 from hack.kserve.versions import KServeChoice
 from tests.wire.api import DEPLOYMENT, EVENT, ISVC, POD, Api, Object, Refused, connected
 from tests.wire.controllers import IMAGE_VOLUMES, install_runtimes, kserve, kubernetes_controllers
-from tests.wire.server import api_server
+from tests.wire.server import SAVING, api_server
 
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.staging.kserve import KServe
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 8
 @asynccontextmanager
 async def bare(folder: pathlib.Path) -> AsyncIterator[tuple[Api, pathlib.Path]]:
     """An API server and the controllers of Kubernetes, without KServe: a client, and the kubeconfig."""
-    with api_server(folder, IMAGE_VOLUMES) as kubeconfig, kubernetes_controllers(kubeconfig):
+    with api_server(folder, IMAGE_VOLUMES, variables=SAVING) as kubeconfig, kubernetes_controllers(kubeconfig):
         async with connected(kubeconfig) as api:
             yield api, kubeconfig
 

@@ -20,7 +20,7 @@ from hack.kserve.controller import KServeController, Ports
 from hack.kserve.versions import KServeChoice
 
 from tests.ports import free_ports
-from tests.wire.server import api_server
+from tests.wire.server import SAVING, api_server
 from tests.wire.waiting import PATIENCE
 
 CONTROLLERS: Final = (
@@ -64,7 +64,7 @@ def cluster(folder: pathlib.Path, *more: str) -> Iterator[pathlib.Path]:
 
     more: flags of the API server.
     """
-    with api_server(folder, IMAGE_VOLUMES, *more) as kubeconfig, beside(kubeconfig):
+    with api_server(folder, IMAGE_VOLUMES, *more, variables=SAVING) as kubeconfig, beside(kubeconfig):
         yield kubeconfig
 
 

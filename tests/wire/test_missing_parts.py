@@ -13,7 +13,7 @@ from tests.wire.api import APPLY, DEPLOYMENT, Api, Object, connected, documents
 from tests.wire.controllers import controller_of, kserve, kubernetes_controllers
 from tests.wire.install import install, operator_kubeconfig
 from tests.wire.operator import OperatorProcess
-from tests.wire.server import api_server
+from tests.wire.server import SAVING, api_server
 from tests.wire.world import NAME, World, sis
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -27,7 +27,7 @@ STAGING = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 @pytest.fixture
 async def bare(tmp_path: pathlib.Path) -> AsyncIterator[tuple[Api, pathlib.Path]]:
     """An API server on which nothing was installed but the operator's account and its rights."""
-    with api_server(tmp_path / "server") as kubeconfig:
+    with api_server(tmp_path / "server", variables=SAVING) as kubeconfig:
         async with connected(kubeconfig) as api:
             await install(api, OPERATOR)
             await api.create_namespace(TEAM)

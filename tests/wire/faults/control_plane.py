@@ -1,33 +1,35 @@
 """An etcd and an API server that a test may stop, kill, pause and start again: same ports, same data."""
 
 import asyncio
+import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hack.cluster import pki
 
 from tests.ports import free_ports
-from tests.wire.server import administrator, etcd_command, server_command, wait_until_ready
+from tests.wire.server import SAVING, administrator, etcd_command, server_command, wait_until_ready
 
 _PATIENCE = 70.0
 """Seconds that an API server may take to end by itself: it lets its requests end first."""
 
 
 class Program:
-    """One of the two. log: the file of its output, kept over restarts."""
+    """One of the two. log: the file of its output, kept over restarts. variables: added to its environment."""
 
-    def __init__(self, command: list[str], log: pathlib.Path) -> None:
+    def __init__(self, command: list[str], log: pathlib.Path, variables: Mapping[str, str]) -> None:
         self._command = command
+        self._environment = os.environ | dict(variables)
         self._log = log
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Starts it, again with the same data."""
         with self._log.open("ab") as output:
-            self.process = subprocess.Popen(self._command, stdout=output, stderr=output)
+            self.process = subprocess.Popen(self._command, env=self._environment, stdout=output, stderr=output)
 
     def send(self, number: signal.Signals) -> None:
         """Sends it a signal, and waits for nothing."""
@@ -52,8 +54,8 @@ class ControlPlane:
         self._store, peer, self._secure = free_ports(3)
         pki.create(folder / "pki")
         self.kubeconfig = administrator(folder, self._secure)
-        self.etcd = Program(etcd_command(folder, self._store, peer), folder / "etcd.log")
-        self.server = Program(server_command(folder, self._store, self._secure), folder / "apiserver.log")
+        self.etcd = Program(etcd_command(folder, self._store, peer), folder / "etcd.log", {})
+        self.server = Program(server_command(folder, self._store, self._secure), folder / "apiserver.log", SAVING)
 
     def wait(self) -> None:
         """Waits until the API server serves."""
