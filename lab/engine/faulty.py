@@ -19,7 +19,6 @@ from specdec_engine.exit_codes import REFUSED
 
 SAID: Final = re.compile(r"^specdec: (?:refused to start|ended): (\w+): (.*)$")
 _LISTENS: Final = "Application startup complete"
-_START_SECONDS: Final = 120
 SECONDS: Final = 20.0
 """How long clients ask: three windows of six seconds and what it takes to begin."""
 
@@ -27,7 +26,7 @@ SECONDS: Final = 20.0
 def run(flags: list[str], prompts: list[str], tokens: int) -> dict[str, Any]:
     """Start one engine; return what came of it."""
     with server.started(flags) as engine:
-        if not engine.up(_START_SECONDS):
+        if not engine.up():
             return _stopped(engine)
         scrapes: list[dict[str, Any]] = []
         asked = _ask_for_a_while(engine, prompts, tokens, scrapes)

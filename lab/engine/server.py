@@ -20,7 +20,9 @@ from specdec_engine import metrics
 from specdec_runtime import family
 from specdec_runtime.preflight import device
 
-START_SECONDS: Final = 300
+START_SECONDS: Final = 900
+"""On a machine that does much else a start has taken more than 300. What ends by itself is not waited for."""
+_PAUSE: Final = 0.5
 SMALL: Final = ("--kv-cache-memory-bytes=67108864", "--distributed-executor-backend=uni")
 """As the demo starts it: one process, and a cache that is enough for a few requests."""
 ONE_PROCESS: Final = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
@@ -61,7 +63,8 @@ class EngineServer:
     def up(self, seconds: float = START_SECONDS, *, prove: bool = True) -> bool:
         """Wait for the startup probe to pass; return whether it did before the process ended or the time was over.
 
-        Without `prove` it only has to be healthy: a generation may kill an engine without the plugins.
+        Without `prove` it only has to be healthy: a generation may kill an engine without the plugins. The probe is a
+        program, which is not started for a port that nothing listens on yet.
         """
         healthy = f"import urllib.request as r; r.urlopen('http://127.0.0.1:{self.port}/health')"
         probe = ["-m", "specdec_runtime", "prove", f"--port={self.port}"] if prove else ["-c", healthy]
@@ -69,6 +72,9 @@ class EngineServer:
             self.code = self.process.poll()
             if self.code is not None:
                 return False
+            if not self.listens():
+                time.sleep(_PAUSE)
+                continue
             asked, command = time.monotonic(), [sys.executable, *probe]
             done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
             self.proof = done.stdout.strip()
@@ -78,8 +84,13 @@ class EngineServer:
                 if (taken := on_device()) is not None:
                     self.notes["device_memory"] = taken - (self.device_before or 0)
                 return True
-            time.sleep(0.5)
+            time.sleep(_PAUSE)
         return False
+
+    def listens(self) -> bool:
+        """Whether its port takes connections."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def must_come_up(self, *, prove: bool = True) -> None:
         """Wait for it; raise SystemExit with the end of its log where it does not come up."""

@@ -3,17 +3,19 @@
 import json
 import pathlib
 import re
+import subprocess
 import time
 from typing import Any
 
 import pytest
 from hack.models import tensors
+from tests.ports import free_ports
 
 from lab.engine import cases, faulty, lossless, page
 from lab.engine.faults import ALL, Layer
 from lab.engine.proposer import LastSeen
 from lab.engine.runs import prepare
-from lab.engine.server import several
+from lab.engine.server import EngineServer, several
 from lab.heads import store as heads
 from specdec_command.cli.render import rendering
 
@@ -189,3 +191,15 @@ def test_several_runs_are_written_down_as_they_end_and_returned_in_their_order(t
 
     assert list(several(runs, do, out)) == ["slow", "quick", "third"]
     assert list(json.loads(out.read_text())) == ["quick", "third", "slow"]
+
+
+def test_no_probe_is_started_while_the_engines_port_is_closed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    """A probe is a Python program: two a second compute a good part of what the whole start does."""
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a probe was started"))
+    (port,) = free_ports(1)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        engine = EngineServer(port=port, process=process, log=tmp_path / "log", began=time.monotonic(), environment={})
+        assert not engine.up(1.0)
+        process.kill()
