@@ -8,16 +8,16 @@ from specdec_operator.engine.legacy_flags import ENDED, KEYS
 from specdec_operator.shell.word import Word
 
 _CONFIG: Final = "speculative-config"
-_SHORTENED: Final = tuple(_CONFIG[:length] for length in range(len("specu"), len(_CONFIG)))
-"""What the engine's parser takes for --speculative-config: no other flag of today begins so."""
-_TODAYS: Final = frozenset({_CONFIG, *_SHORTENED, "spec-method", "spec-model", "spec-tokens"})
+_LEAST: Final = {_CONFIG: "specu", "spec-method": "spec-me", "spec-model": "spec-mo", "spec-tokens": "spec-t"}
+"""Each flag of today, and the shortest text that the engine's parser takes for it: no other flag begins so."""
+_TODAYS: Final = frozenset(name[:end] for name, least in _LEAST.items() for end in range(len(least), len(name) + 1))
 _OLD: Final = frozenset(name.replace("_", "-") for name in KEYS)
 _BESIDE: Final = frozenset(name.replace("_", "-") for name in ENDED)
 _SWITCHES: Final = frozenset({"speculative-disable-mqa-scorer"})
 _SHORT: Final = "-sc"
 _FLAG: Final = re.compile(r"(?P<flag>-sc|--[A-Za-z0-9_-]+)(?P<key>[.][^=\s]*)?(?P<value>=.*)?", re.DOTALL)
 _MENTIONS: Final = re.compile(
-    r"(?<![\w-])(?:--(?:speculative|spec[-_](?:method|model|tokens)|num[-_]speculative|ngram[-_]prompt)|-sc(?![\w-]))"
+    r"(?<![\w-])(?:--(?:specu|spec[-_](?:me|mo|t)|num[-_]speculative|ngram[-_]prompt)|-sc(?![\w-]))"
 )
 _MAY_MENTION: Final = re.compile(r"-sc(?![\w-])|--?spec|spec[-_]|num[-_]spec|ngram[-_]prompt")
 _NUMBER: Final = re.compile(r"-[0-9.]+")

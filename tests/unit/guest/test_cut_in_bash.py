@@ -50,6 +50,7 @@ CUT = {
     "script in a script": 'exec bash -c "vllm serve m -sc x --port 1"',
     "old flags": "vllm serve m --speculative-model d --num-speculative-tokens 5 --speculative-disable-mqa-scorer",
     "shortened": f"vllm serve m --speculative-conf '{CONFIG}' --port 1",
+    "shortened, each": "vllm serve m --spec-me ngram --spec-tok=4 --spec_mo d --specu x --port 1",
     "dotted": "vllm serve m --speculative-config.method=ngram --speculative_config.num_speculative_tokens 4 --port 1",
 }
 KEPT = {
@@ -182,6 +183,7 @@ SPECULATION = st.sampled_from(
             '--speculative-config="a\nb"',
             "-sc $X",
         ),
+        *(f"--speculative-conf '{CONFIG}'", "--specu=x", "--spec-tok 4", "--spec_me=ngram", "'--spec-mo' d"),
         *('-sc "$X"', "-sc $(echo x)", "-sc {a,b}", "--spec''-method=ngram", "-s''c x", "$X-sc=y"),
     ]
 )
