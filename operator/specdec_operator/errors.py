@@ -6,6 +6,11 @@ OperatorError
     └── TooLarge   an answer has more bytes than are read
 """
 
+from typing import Final
+
+UNANSWERED: Final = "ApiServerUnavailable"
+"""Reason of a request that the API server did not answer."""
+
 
 class OperatorError(Exception):
     """What went wrong, as a CamelCase reason and one sentence."""

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from specdec_operator import __version__
-from specdec_operator.errors import OperatorError, TooLarge
+from specdec_operator.errors import UNANSWERED, OperatorError, TooLarge
 
 UNEXPECTED: Final = "Unexpected"
 """Reason of a turn that ended in a fault of the operator's own."""
@@ -62,6 +62,11 @@ _REQUESTS: Final = Counter(
 )
 _FAILED_REQUESTS: Final = Counter(
     "specdec_api_errors", "Failed requests, by HTTP status; `none`: no answer.", ("verb", "code")
+)
+_REFUSED_WRITES: Final = Counter(
+    "specdec_refused_writes",
+    "Writes that the API server, a webhook or a policy refused or undid, by kind of the object.",
+    ("kind", "reason"),
 )
 _BUILD: Final = Gauge("specdec_build_info", "1, with the version as labels.", ("version", "python"))
 
@@ -184,3 +189,19 @@ def requested(verb: str) -> Iterator[None]:
     except Exception as error:
         _FAILED_REQUESTS.labels(verb, str(getattr(error, "status", None) or "none")).inc()
         raise
+
+
+@contextmanager
+def writing(kind: str) -> Iterator[None]:
+    """Counts one write of an object of this kind if it is refused. No answer is not a refusal."""
+    try:
+        yield
+    except OperatorError as error:
+        if error.reason != UNANSWERED:
+            write_refused(kind, error.reason)
+        raise
+
+
+def write_refused(kind: str, reason: str) -> None:
+    """Counts a write that was refused, or accepted and undone. Both words are of the code."""
+    _REFUSED_WRITES.labels(kind, reason).inc()

@@ -32,7 +32,7 @@ from specdec_command.cli.input import as_json, say
 from specdec_command.cli.status_page import page
 from specdec_operator.display.describe import NO_OPERATOR, glyphs_for, line, line_without_time, orphaned, span
 from specdec_operator.display.untrusted import Untrusted
-from specdec_operator.errors import Unavailable
+from specdec_operator.errors import UNANSWERED, Unavailable
 
 Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="List the services of all namespaces.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The object as the API server stores it, for programs.")]
@@ -112,8 +112,6 @@ def _say_json(body: dict[str, Any]) -> None:
 
 _EVERY: Final = 2.0
 """Seconds between two looks."""
-_PASSES: Final = "ApiServerUnavailable"
-"""Trouble that may pass: the watch goes on."""
 
 
 def watch(name: Name, *, namespace: Namespace = None, context: Context = None, kubeconfig: Kubeconfig = None) -> None:
@@ -142,7 +140,7 @@ async def _looks(client: NamespaceServices, name: str, first: Body) -> AsyncIter
         try:
             service, trouble = await client.one(name), ""
         except Unavailable as error:
-            if error.reason != _PASSES:
+            if error.reason != UNANSWERED:  # else it may pass, and the watch goes on
                 raise
             trouble = f"{error.message}; retrying"
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from specdec_operator.app.intake import kept
-from specdec_operator.errors import OperatorError, Unavailable
+from specdec_operator.errors import UNANSWERED, OperatorError, Unavailable
 from specdec_operator.names import API_VERSION, KIND, Key
 from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
 from specdec_operator.reconcile.requeue import retry_after
@@ -21,7 +21,7 @@ _LOG = logging.getLogger(__name__)
 _SHORT: Final = 40
 """Characters up to which a text is likely to be in other objects too: reasons, types, times."""
 _MOST_WORDS: Final = 1000
-_BUSY: Final = frozenset({"ApiServerUnavailable", "ApiServerRefused", "NotLeading"})
+_BUSY: Final = frozenset({UNANSWERED, "ApiServerRefused", "NotLeading"})
 """Reasons that pass by themselves."""
 _REPORTER: Final = "specdec-operator"
 

@@ -4,8 +4,8 @@ The operator comes as its service account, the command `specdec` as the user of 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Self
 
 import aiohttp
@@ -198,7 +198,7 @@ class ApiServer:
     async def apply(self, manifest: Manifest, *, force: bool = True) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
         path = path_of(manifest)
-        with translated(path, manifest), metrics.requested("patch"):
+        with _written(path, manifest, "patch"):
             return await self._client.apply(path, manifest, names.CHILD_MANAGER, force=force)
 
     async def find(self, manifest: Manifest) -> Manifest | None:
@@ -213,26 +213,26 @@ class ApiServer:
     async def patch(self, manifest: Manifest, changes: Sequence[Manifest], *, dry_run: bool = False) -> Manifest:
         self._refuse(manifest["metadata"]["namespace"])
         path = path_of(manifest)
-        with translated(path, manifest), metrics.requested("patch"):
+        with _written(path, manifest, "patch"):
             return await self._client.patch(path, changes, names.GUARD_MANAGER, dry_run=dry_run)
 
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         meta = manifest["metadata"]
         self._refuse(meta["namespace"])
         path, body = path_of(manifest), {"resourceVersion": meta["resourceVersion"], "managedFields": list(entries)}
-        with translated(path, manifest), metrics.requested("patch"):
+        with _written(path, manifest, "patch"):
             return await self._client.merge(path, {"metadata": body}, names.CHILD_MANAGER)
 
     async def remove(self, manifest: Manifest) -> None:
         self._refuse(manifest["metadata"]["namespace"])
         path = path_of(manifest)
-        with translated(path, manifest), metrics.requested("delete"):
+        with _written(path, manifest, "delete"):
             await self._client.delete(path, manifest["metadata"].get("uid", ""))
 
     async def evict(self, namespace: str, pod: str) -> None:
         self._refuse(namespace)
         path, body = eviction(namespace, pod)
-        with translated(path, body, unless=(404,)), metrics.requested("post"):
+        with _written(path, body, "post", unless=(404,)):
             await self._client.create(path, body)
 
     async def read(self, path: str, *, most: int | None = None, **selectors: str) -> Manifest | None:
@@ -253,7 +253,7 @@ class ApiServer:
         meta = {"name": name, "namespace": namespace}
         body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": meta, "status": status}
         self._refuse(namespace)
-        with translated(path, body, unless=(404,)), metrics.requested("patch"):
+        with _written(path, body, "patch", unless=(404,)):
             return version_of(await self._client.apply(path, body, names.STATUS_MANAGER))
         return 0
 
@@ -271,12 +271,19 @@ class ApiServer:
     async def post_event(self, namespace: str, event: Manifest) -> None:
         path = f"/api/v1/namespaces/{namespace}/events"
         self._refuse(namespace)
-        with translated(path, event), metrics.requested("post"):
+        with _written(path, {"kind": "Event", **event}, "post"):
             await self._client.create(path, event)
 
     def _refuse(self, namespace: str) -> None:
         if not self._may_write(namespace):
             raise Unavailable("NotLeading", "another replica may be the leader now, so nothing is written")
+
+
+@contextmanager
+def _written(path: str, body: Manifest, verb: str, *, unless: tuple[int, ...] = ()) -> Iterator[None]:
+    """One write of the operator: counted, and translated if it is refused."""
+    with metrics.writing(body["kind"]), translated(path, body, unless=unless), metrics.requested(verb):
+        yield
 
 
 def _short(meta: Manifest) -> Manifest:

@@ -18,7 +18,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader
 
 from specdec_operator import __version__
-from specdec_operator.errors import Invalid, TooLarge, Unavailable
+from specdec_operator.errors import UNANSWERED, Invalid, TooLarge, Unavailable
 from specdec_operator.kube.denial import denial, is_of_admission
 
 Manifest = dict[str, Any]
@@ -39,7 +39,7 @@ class ApiError(Unavailable):
     """The API server refused, or did not answer. status: HTTP's, 0 without an answer. answer: its message."""
 
     def __init__(self, request: str, status: int, answer: str, *, after: float = 0.0) -> None:
-        reason = "Refused" if status else "ApiServerUnavailable"
+        reason = "Refused" if status else UNANSWERED
         super().__init__(
             reason, f"{request}: HTTP {status}: {answer}" if status else answer, after=after, status=status
         )

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specdec_operator import names
+from specdec_operator import metrics, names
 from specdec_operator.errors import OperatorError, TooLarge
 from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, place_of, take_out, taken_out
 from specdec_operator.guest.sizes import MOST_OBJECT_BYTES, is_too_long, predictor_containers
 from specdec_operator.guest.view import Guest
 from specdec_operator.guest.write import (
+    CHANGED,
     SOON,
     FailedWrite,
     GuestWrites,
@@ -92,6 +93,7 @@ async def write_guest(
             raise
         return _noted_failure(key, guest, memory, after(failed, refusal))
     if live is None:
+        metrics.write_refused("InferenceService", CHANGED)
         return _noted_failure(key, guest, memory, after(failed, undone(digest, now)))
     return _noted_write(memory, write, live, now)
 

@@ -1,5 +1,6 @@
 """The status of a service: of one that is followed, and of one whose spec cannot be. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +12,7 @@ from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.state import Phase
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.names import KSERVE_GROUP
 from specdec_operator.report.conditions import ABOUT_SPECULATION, Findings, Wanted, merged, wanted_conditions
 from specdec_operator.report.facts_codec import facts_status
@@ -68,8 +70,7 @@ def _unreadable(words: str, before: Mapping[str, Any], now: float) -> dict[str, 
 
 def told_unreadable(status: Mapping[str, Any]) -> str:
     """What a status reports about parts that could not be read."""
-    kind = ConditionType.STATE_UNREADABLE
-    return next((str(each["message"]) for each in status.get("conditions", ()) if each["type"] == kind), "")
+    return str(_condition(status, ConditionType.STATE_UNREADABLE).get("message", ""))
 
 
 def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
@@ -208,6 +209,7 @@ _SPEED_STEP: Final = 0.05
 _RATE_EVERY: Final = 60.0
 _PROGRESS_EVERY: Final = 15.0
 _LEARNT_EVERY: Final = 600.0
+_NUMBER: Final = re.compile(r"[0-9.]+")
 _GROWING: Final = frozenset(
     {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
     | {"pairs", "findings", "unmeasured"}
@@ -229,7 +231,7 @@ def is_significant(status: Mapping[str, Any], written: Mapping[str, Any] | None,
 def _moved(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
     if abs(_number(status, "acceptance", "rate") - _number(written, "acceptance", "rate")) > _RATE_STEP:
         return True
-    if any(each(status) != each(written) for each in (_advised, _pairs, _enforcing, needed)):
+    if any(each(status) != each(written) for each in (_advised, _pairs, _enforcing, _unread, needed)):
         return True
     speed, old = (_number(each, "performance", "timePerOutputTokenMs") for each in (status, written))
     return abs(speed - old) > _SPEED_STEP * max(speed, old)
@@ -248,10 +250,19 @@ def _pairs(status: Mapping[str, Any]) -> Any:
     return status.get("guard", {}).get("pairs")
 
 
-def _enforcing(status: Mapping[str, Any]) -> Any:
+def _enforcing(status: Mapping[str, Any]) -> str:
     """What keeps the guard from writing a guest, with the time of its next try."""
-    enforcing = ConditionType.ENFORCING
-    return next((each["message"] for each in status.get("conditions", ()) if each["type"] == enforcing), None)
+    return _condition(status, ConditionType.ENFORCING).get("message", "")
+
+
+def _unread(status: Mapping[str, Any]) -> str:
+    """What keeps the operator from reading metrics. A permission or a Secret that comes later changes this text only."""
+    passing = _condition(status, ConditionType.GUARD_PASSING)
+    return _NUMBER.sub("", passing["message"]) if passing.get("reason") == Reason.SCRAPE_FAILED else ""
+
+
+def _condition(status: Mapping[str, Any], kind: ConditionType) -> Mapping[str, Any]:
+    return next((each for each in status.get("conditions", ()) if each["type"] == kind), {})
 
 
 def _learnt(status: Mapping[str, Any]) -> Any:

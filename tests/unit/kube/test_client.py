@@ -10,9 +10,10 @@ import pytest
 import yaml
 from aiohttp import web
 from kubernetes.aio import client as library
+from prometheus_client import REGISTRY
 
 from specdec_operator import names
-from specdec_operator.errors import Invalid, TooLarge, Unavailable
+from specdec_operator.errors import Invalid, OperatorError, TooLarge, Unavailable
 from specdec_operator.kube import request
 from specdec_operator.kube.client import ApiError, ApiServer, KubeClient
 from specdec_operator.kube.request import ApiRequests
@@ -139,6 +140,51 @@ async def test_the_error_shows_who_has_to_act(code: int, error: type[Exception],
             await ApiServer(api).apply(
                 {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": meta}
             )
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "reason"),
+    [
+        (422, "no", "InvalidSpec"),
+        (403, 'User "o" cannot patch resource "inferenceservices"', "Forbidden"),
+        (403, "pods is forbidden: exceeded quota: one", "QuotaExceeded"),
+        (400, 'admission webhook "w" denied the request: no', "AdmissionRefused"),
+        (409, "the object has been modified", "ApiServerRefused"),
+    ],
+)
+async def test_a_refused_write_is_counted_by_kind_and_reason(code: int, answer: str, reason: str) -> None:
+    """A dry run counts too: what refuses it refuses the write. An Event has no kind of its own in the request."""
+
+    def refused(kind: str) -> float:
+        labels = {"kind": kind, "reason": reason}
+        return REGISTRY.get_sample_value("specdec_refused_writes_total", labels) or 0.0
+
+    before = refused("InferenceService"), refused("Event")
+    async with asking(Server((code, status(answer))), patience=0.0) as api:
+        with pytest.raises(OperatorError):
+            await ApiServer(api).patch(CHILD, [], dry_run=True)
+        with pytest.raises(OperatorError):
+            await ApiServer(api).post_event("team-a", {"reason": "R"})
+    assert (refused("InferenceService"), refused("Event")) == (before[0] + 1, before[1] + 1)
+
+
+async def test_reads_and_writes_without_an_answer_are_not_refused_writes() -> None:
+    """The API server did not answer, or an object was not there to be deleted."""
+
+    def refused() -> float:
+        families = (each for each in REGISTRY.collect() if each.name == "specdec_refused_writes")
+        return sum(one.value for each in families for one in each.samples if one.name.endswith("_total"))
+
+    before = refused()
+    async with asking(Server((500, status("no"))), patience=0.0) as api:
+        with pytest.raises(OperatorError):
+            await ApiServer(api).find(CHILD)
+    async with asking(Server((200, "not JSON")), patience=0.0) as api:
+        with pytest.raises(OperatorError):
+            await ApiServer(api).apply(CHILD)
+    async with asking(Server((404, status("gone"))), patience=0.0) as api:
+        await ApiServer(api).remove(CHILD)
+    assert refused() == before
 
 
 CHILD = {

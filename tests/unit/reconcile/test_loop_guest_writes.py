@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from tests.unit.builders import Body
 from tests.unit.reconcile.test_loop_guest import (
     ALLOWED,
@@ -94,6 +95,8 @@ async def test_a_write_that_a_webhook_undoes_is_not_stored() -> None:
     """A dry run shows it: the annotation alone would only restart the pods."""
     stage, engine = await enforced()
     stage.cluster.webhook = puts_back
+    counted = {"kind": "InferenceService", "reason": "WriteChanged"}
+    before = REGISTRY.get_sample_value("specdec_refused_writes_total", counted) or 0.0
     engine.acceptance = 0.0
     await stage.until("Responding")
     await stage.run(600)
@@ -102,6 +105,7 @@ async def test_a_write_that_a_webhook_undoes_is_not_stored() -> None:
     assert (said["status"], said["reason"]) == ("False", "WriteChanged")
     assert "admission webhook" in said["message"]
     assert "patch" not in [verb for verb, _ in stage.cluster.calls]
+    assert REGISTRY.get_sample_value("specdec_refused_writes_total", counted) == before + stage.cluster.asked_to_patch
     stage.cluster.webhook = lambda child: child
     await stage.run(301)
     assert stage.args == BASELINE

@@ -26,8 +26,10 @@ from tests.unit.builders import (
 )
 
 from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role
+from specdec_operator.guard.checks import unsure
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.status import is_significant, status_of
 
@@ -81,6 +83,24 @@ def test_a_status_is_written_for_decisions_and_numbers_once_a_minute(
 ) -> None:
     """A steady service is not written to at all."""
     assert is_significant(after, status(), since_written=since_written) is material
+
+
+@pytest.mark.parametrize(
+    ("message", "since_written", "material"),
+    [
+        ("no permission", 9999, False),
+        ("no metrics in 61 s", 9999, False),
+        ("no token", 59, False),
+        ("no token", 60, True),
+    ],
+)
+def test_what_keeps_metrics_from_being_read_is_written_once_a_minute(
+    message: str, since_written: float, material: bool
+) -> None:
+    """The reason stays ScrapeFailed after the permission was granted, and only the message has what is missing now."""
+    before = "no metrics in 60 s" if "metrics" in message else "no permission"
+    told = [status(judged=window(unsure(Reason.SCRAPE_FAILED, each))) for each in (before, message)]
+    assert is_significant(told[1], told[0], since_written=since_written) is material
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ _REASONS: Final = {
 class Asked:
     """One request. at: seconds of the monotonic clock; what: the resource and its part, as `pods` or `foos/status`.
 
-    watch: whether it is a stream of changes that does not end.
+    watch: whether it is a stream of changes that does not end. dry_run: whether nothing of it is stored.
     """
 
     at: float
@@ -29,6 +29,7 @@ class Asked:
     agent: str
     content_type: str
     body: bytes
+    dry_run: bool = False
 
     @property
     def writes(self) -> bool:

@@ -17,12 +17,16 @@ AFTER: Final = True
 
 
 def write(asked: Asked) -> str:
-    """What a write is, in short: `status Watching (4 tokens)`, `InferenceService (plain)`, `Event RollingBack`."""
+    """What a write is, in short: `status Watching (4 tokens)`, `InferenceService (plain)`, `guest, as a dry run`,
+    `Event RollingBack`.
+    """
     body = json.loads(asked.body)
     match asked.method, asked.what:
         case "PATCH", "speculativeinferenceservices/status":
             guard, tokens = body["status"]["guard"], body["status"]["serving"]["tokens"]
             return f"status {guard['state']} ({_amount(tokens)}{', a window failed' if guard['failures'] else ''})"
+        case "PATCH", "inferenceservices" if isinstance(body, list):
+            return "guest, as a dry run" if asked.dry_run else "guest"
         case "PATCH", "inferenceservices":
             return f"InferenceService ({_amount(tokens_of(body))})"
         case "POST", "events":

@@ -195,6 +195,7 @@ async def _asked(request: web.BaseRequest) -> Asked:
         agent=request.headers.get("User-Agent", ""),
         content_type=request.content_type,
         body=await request.read(),
+        dry_run="dryRun" in request.query,
     )
 
 

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from tests.wire.api import DEPLOYMENT, ISVC, SIS, Api, Object
+from tests.wire.faults.stories import QUICK
 from tests.wire.faults.table import Part, fault
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
@@ -127,9 +128,9 @@ async def rolled_back(world: World, operator: OperatorProcess, draft: EngineStan
 
 
 async def watched(world: World) -> EngineStandIn:
-    """A service whose draft is good."""
+    """A service whose draft is good, with short windows: a rollback that is one window late must not count as 2 s."""
     draft = EngineStandIn(tokens_per_second=400.0, acceptance=0.8)
-    await world.apply(sis())
+    await world.apply(sis(guard=QUICK))
     await world.roll_out(await world.child(), draft)
     await world.phase("Watching")
     return draft
