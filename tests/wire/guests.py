@@ -30,17 +30,23 @@ def guest(field: str = "inferenceServiceRef", *, name: str = NAME, guard: Object
 
 
 async def serve(
-    world: World, *engines: EngineStandIn, args: list[str], made_by: str = f"{THEIRS}-predictor", leave: bool = False
+    world: World,
+    *engines: EngineStandIn,
+    args: list[str],
+    made_by: str = f"{THEIRS}-predictor",
+    leave: bool = False,
+    command: list[str] | None = None,
 ) -> None:
     """Their pods stand, and all older ones are gone. made_by: the Deployment, which KServe made unless it is theirs.
 
     leave: the guard may take the draft out. KServe copies that annotation to the pods, which it replaces for it.
+    command: of a container of their own, such as a shell for the script in args; None: a ServingRuntime has it.
     """
     if made_by == THEIRS:
         await world.api.apply(DEPLOYMENT, world.namespace, _deployment(args), "somebody")
     else:
         await world.api.apply(SERVING_RUNTIME, world.namespace, _RUNTIME, "somebody")
-        await world.api.apply(ISVC, world.namespace, _isvc(args, leave=leave), "somebody")
+        await world.api.apply(ISVC, world.namespace, _isvc(args, command, leave=leave), "somebody")
 
     def starts_so(deployment: Object) -> bool:
         return bool(deployment["spec"]["template"]["spec"]["containers"][0]["args"] == args)
@@ -54,11 +60,12 @@ def _deployment(args: list[str]) -> Object:
     return {"apiVersion": DEPLOYMENT[0], "kind": "Deployment", "metadata": {"name": THEIRS}, "spec": spec}
 
 
-def _isvc(args: list[str], *, leave: bool) -> Object:
+def _isvc(args: list[str], command: list[str] | None, *, leave: bool) -> Object:
     model = {"modelFormat": {"name": "huggingface"}, "runtime": THEIRS, "storageUri": "pvc://models/target"}
+    container = _ENGINE | {"command": command, "args": args}
     return {
         "apiVersion": ISVC[0],
         "kind": "InferenceService",
         "metadata": {"name": THEIRS, "annotations": {"specdec.io/enforce": "true"} if leave else {}},
-        "spec": {"predictor": {"model": model | {"args": args}}},
+        "spec": {"predictor": {"containers": [container]} if command else {"model": model | {"args": args}}},
     }
