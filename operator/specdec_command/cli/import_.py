@@ -86,13 +86,17 @@ def _of_words(given: list[str], config: str | None, options: "_Options", namespa
         raise stop(_NOTHING)
     command = line(given) if given else Command(words=())
     if given and not command.words and command.lost:
-        raise stop(f"command line: {command.lost[0].why}; {command.lost[0].way_out}")
+        raise stop(f"command line: {_shown(command.lost[0].why, given)}; {command.lost[0].way_out}")
     if given and not command.program and not any(each.startswith("-") for each in command.words):
-        shown = hidden(" ".join(given), frozenset(secrets_in(given)))
-        raise stop(f"{shown!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
+        raise stop(f"{_shown(' '.join(given), given)!r} is not a file, isvc/NAME, or a vLLM command line: {_NOTHING}")
     parts = from_words(command, given)
     parts.namespace = namespace
     return options.service(parts, config)
+
+
+def _shown(text: str, given: list[str]) -> str:
+    """A text about a command line, without its secrets."""
+    return hidden(text, frozenset(secrets_in(given)))
 
 
 class _Options:

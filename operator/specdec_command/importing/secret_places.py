@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from specdec_command.importing.inference_service import InferenceServiceParts
 from specdec_command.importing.manifest import Lost
-from specdec_command.importing.secrets import HIDDEN, is_secret_name, names_secret
+from specdec_command.importing.secrets import HIDDEN, is_secret_name, masked, names_secret
 from specdec_engine.flags import option
 
 _LONG: Final = 8
@@ -77,10 +77,12 @@ def _replaced(value: Any, path: str, parts: InferenceServiceParts, lost: list[Lo
         return {key: _replaced(each, f"{path}.{key}", parts, lost) for key, each in value.items()}
     if isinstance(value, list):
         return [_replaced(each, f"{path}[{at}]", parts, lost) for at, each in enumerate(value)]
-    found = [each for each in parts.secrets if isinstance(value, str) and len(each) >= _LONG and each in value]
-    for each in sorted(found, key=len, reverse=True):
-        value = value.replace(each, HIDDEN)
-    if found:
+    if not isinstance(value, str):
+        return value
+    told = masked(value)
+    for each in sorted(parts.secrets, key=len, reverse=True):
+        told = told.replace(each, HIDDEN) if len(each) >= _LONG else told
+    if told != value:
         way_out = f"replace {HIDDEN}, if possible by a reference to a Secret"
         lost.append(Lost(field=path, why=_WHY, way_out=way_out))
-    return value
+    return told

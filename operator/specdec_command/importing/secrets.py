@@ -6,10 +6,15 @@ from typing import Any, Final
 
 HIDDEN: Final = "REDACTED"
 """What stands in the place of a secret."""
+_OF_KEYS: Final = (
+    "api|access|private|secret|encryption|signing|license|auth|account|shared[_.-]?access|client|master|storage|"
+    "subscription|webhook|integration|app|application|admin"
+)
 _NAMED: Final = (
     r"(?:[A-Za-z0-9_.-]*[_.-])?"
-    r"(?:(?:api|access|private|secret|encryption|signing|license|auth)?[_.-]?key|token|secret|pass(?:word|wd|phrase)?|"
-    r"pwd|pat|credentials?|auth|access[_-]key[_-]id)"
+    rf"(?:(?:{_OF_KEYS})?[_.-]?key|token|(?:client|app|webhook)?[_.-]?secret|pass(?:word|wd|phrase)?|"
+    r"pwd|pat|credentials?|auth|access[_-]key[_-]id|(?:shared[_.-]?access[_.-]?)?signature|sig|dsn|"
+    r"conn(?:ection)?[_.-]?str(?:ing)?|(?:otlp|extra|http|default|auth)(?:[_.-](?:traces|metrics|logs))?[_.-]headers)"
 )
 _NAME: Final = re.compile(_NAMED + r"|\w*(?:PASSWORD|APIKEY|TOKEN)", re.IGNORECASE)
 _NO_NAME: Final = re.compile(
@@ -19,7 +24,9 @@ _NO_NAME: Final = re.compile(
 _SHAPES: Final = (
     r"hf_[A-Za-z0-9]{12,}",
     r"api_org_[A-Za-z0-9]{12,}",
-    r"(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}",
+    r"(?:sk|pk|rk)[_-][A-Za-z0-9_-]{8,}",
+    r"(?:gsk|npm|dckr_pat)_[A-Za-z0-9_-]{16,}",
+    r"pypi-[A-Za-z0-9_-]{16,}",
     r"nvapi-[A-Za-z0-9_-]{8,}",
     r"(?:AKIA|ASIA|AROA)[A-Z0-9]{12,}",
     r"AIza[A-Za-z0-9_-]{20,}",
@@ -27,19 +34,24 @@ _SHAPES: Final = (
     r"github_pat_[A-Za-z0-9_]{16,}",
     r"glpat-[A-Za-z0-9_-]{12,}",
     r"xox[abprs]-[A-Za-z0-9-]{10,}",
+    r"hooks\.slack\.com/[a-z]+/[A-Za-z0-9/_-]{20,}",
+    r"discord(?:app)?\.com/api/webhooks/[A-Za-z0-9/_-]{20,}",
     r"(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
 )
 _SHAPE: Final = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(_SHAPES) + ")", re.DOTALL)
 _VALUE: Final = r"""["']?(?P<secret>[^\s"',;{}$]+)"""
-_URL: Final = re.compile(r"(?<=://)[^/\s:@]*:(?P<secret>[^/\s@]+)(?=@)")
+_URL: Final = re.compile(r"""(?<=://)[^/\s:@]*:(?P<secret>[^/\s"']+)(?=@)""")
+_URL_TOKEN: Final = re.compile(r"(?<=://)(?P<secret>(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,})(?=@)")
 _PLACES: Final = (
     re.compile(rf"""(?<![\w$.-])(?P<name>{_NAMED})["']?(?:=|:\s*){_VALUE}""", re.IGNORECASE),
     re.compile(rf"(?<![\w$-])--(?P<name>{_NAMED})(?:=|\s+){_VALUE}", re.IGNORECASE),
     _URL,
+    _URL_TOKEN,
+    re.compile(rf"""\bauthorization["']?\s*[:=]\s*(?!["']?(?:bearer|basic|token)\b){_VALUE}""", re.IGNORECASE),
     re.compile(r"\b(?:bearer|basic)\s+(?P<secret>[\w.+/=-]{8,})", re.IGNORECASE),
 )
-"""Places of a secret: behind its name in an assignment, JSON or a flag; behind the user of a URL; in a header."""
+"""Places of a secret: behind its name in an assignment, JSON or a flag; the user or password of a URL; in a header."""
 _LONG: Final = re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/_-]{40,}={0,2}(?![A-Za-z0-9+/=_.-])")
 _PUBLIC: Final = re.compile(
     r"|true|false|yes|no|on|off|none|\d{1,5}|\$.*|/(?:[\w.-]+/)+[\w.-]+", re.IGNORECASE | re.DOTALL
@@ -92,12 +104,27 @@ def _in_words(words: list[Any] | tuple[Any, ...]) -> Iterator[str]:
 
 
 def _in_text(text: str) -> Iterator[str]:
-    yield from (found[0] for found in _SHAPE.finditer(text))
-    yield from (found[0] for found in _LONG.finditer(text) if _random(found[0]))
+    return (text[start:end] for start, end in _spans(text))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the secrets of a text stand. They may overlap."""
+    yield from (found.span() for found in _SHAPE.finditer(text))
+    yield from (found.span() for found in _LONG.finditer(text) if _random(found[0]))
     for pattern in _PLACES:
         for found in pattern.finditer(text):
             if names_secret(found.groupdict().get("name", "token"), found["secret"]):
-                yield found["secret"]
+                yield found.span("secret")
+
+
+def masked(text: str) -> str:
+    """The text without the secrets that it shows by their places and shapes, however short they are."""
+    left, end = [], 0
+    for start, stop in sorted(_spans(text)):
+        if stop > end:
+            left += [text[end:start], HIDDEN] if start >= end else []
+            end = stop
+    return "".join([*left, text[end:]])
 
 
 def names_secret(name: str, value: str) -> bool:
