@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_command.importing.manifest import Lost
+from specdec_command.importing.secrets import is_secret_name
 from specdec_engine.command_line import stray_words
 from specdec_operator.engine.build import build_of
 from specdec_operator.guest.sizes import MOST_COMMAND_BYTES, command_bytes
@@ -16,8 +17,9 @@ from specdec_operator.shell.word import Word
 _LONG_SCRIPT: Final = "put the script into the image or a ConfigMap, and call it"
 _OWN_SCRIPT: Final = "move it to the image or to an init container of the runtime"
 _ADD_FLAG: Final = "add the flag with its value to spec.engine.args"
-_ONE_WORD: Final = re.compile(r"--?[A-Za-z][\w.-]*\s+\S.*", re.DOTALL)
-"""A flag and its value in one word."""
+_HIDE_VALUE: Final = "put it into a Secret, and read it in spec.engine.env; VLLM_API_KEY is --api-key"
+_ONE_WORD: Final = re.compile(r"(?P<first>--?[A-Za-z][\w.-]*)(?:\s+\S.*|=[^\s{\[\"']*\s+--?[A-Za-z].*)", re.DOTALL)
+"""A flag and its value, or several flags, in one word."""
 _POSITIONAL: Final = (Kind.VLLM, Kind.IMAGE, Kind.CONTAINER)
 """Programs that take the model as a word of its own."""
 _UNNAMED: Final = (Kind.IMAGE, Kind.OTHER)
@@ -27,13 +29,15 @@ _UNNAMED: Final = (Kind.IMAGE, Kind.OTHER)
 class Command:
     """words: vLLM's, without the program. program: whether they name it; else a runtime does, with flags of its own.
 
-    model: the one that stands alone behind `serve`. env: set by the script.
+    model: the one that stands alone behind `serve`. env: set by the script. changed: all that it sets or unsets: the
+    container's own values of these do not reach vLLM.
     """
 
     words: tuple[str, ...]
     program: bool = False
     model: str | None = None
     env: tuple[tuple[str, str], ...] = ()
+    changed: frozenset[str] = frozenset()
     lost: tuple[Lost, ...] = ()
 
 
@@ -58,15 +62,22 @@ def _command(reading: Reading, field: str) -> Command:
     start = reading.engine.start
     words = tuple(_certain(start.words, field, lost))
     model, words = _model(words, start.kind, field, lost)
-    env = []
+    env = tuple(_variables(reading, lost))
+    changed = frozenset(name for name, _ in reading.env)
+    program = start.kind not in _UNNAMED
+    return Command(words=words, program=program, model=model, env=env, changed=changed, lost=tuple(lost))
+
+
+def _variables(reading: Reading, lost: list[Lost]) -> Iterator[tuple[str, str]]:
+    """The variables that the script sets. Those whose value only a shell knows are listed."""
     for name, each in reading.env:
+        if each is None:
+            continue
         if each.value is None or each.exported is None:
             why = f"it {each.why}" if each.why else "only a shell knows its value"
-            way_out = "set it in spec.engine.env"
-            lost.append(Lost(field=f"{name}={each.text}", why=why, way_out=way_out))
+            lost.append(Lost(field=f"{name}={each.text}", why=why, way_out="set it in spec.engine.env"))
         else:
-            env.append((name, each.value))
-    return Command(words=words, program=start.kind not in _UNNAMED, model=model, env=tuple(env), lost=tuple(lost))
+            yield name, each.value
 
 
 def _uncertain(reading: Reading, field: str) -> Iterator[Lost]:
@@ -83,7 +94,8 @@ def _others(reading: Reading, field: str) -> Iterator[Lost]:
     for each in reading.after:
         yield Lost(field=field, why=f"`{each}` is another command of the script", way_out=_OWN_SCRIPT)
     for each in reading.engine.start.beside if reading.engine else ():
-        way_out = "set what is like it in spec.pod, or remove it"
+        variable = each.startswith(("-e ", "--env"))
+        way_out = "set it in spec.engine.env" if variable else "set what is like it in spec.pod, or remove it"
         yield Lost(field=field, why=f"`{each}` is an option of the container, not of vLLM", way_out=way_out)
 
 
@@ -100,7 +112,8 @@ def _certain(words: Sequence[Word], field: str, lost: list[Lost]) -> Iterator[st
             yield from (each.value for each in several if each.value is not None)
             continue
         written = " ".join(each.text for each in several)
-        lost.append(Lost(field=field, why=f"`{written}` {_why(unknown)}", way_out=_ADD_FLAG))
+        way_out = _HIDE_VALUE if is_secret_name(text.partition("=")[0]) else _ADD_FLAG
+        lost.append(Lost(field=field, why=f"`{written}` {_why(unknown)}", way_out=way_out))
 
 
 def _starts(word: Word) -> bool:
@@ -117,9 +130,11 @@ def _model(words: tuple[str, ...], kind: Kind, field: str, lost: list[Lost]) -> 
     """The model that stands alone, and the flags. Words that vLLM refuses are listed."""
     kept = []
     for each in words:
-        if _ONE_WORD.fullmatch(each) and "=" not in each.split()[0]:
-            why = f"`{each}` is one word; vLLM takes it for a model name"
-            lost.append(Lost(field=field, why=why, way_out="write two list items"))
+        if found := _ONE_WORD.fullmatch(each):
+            several = each.startswith(f"{found['first']}=")
+            taken = f"all of it for the value of {found['first']}" if several else "it for a model name"
+            way_out = "write a list item for each flag" if several else "write two list items"
+            lost.append(Lost(field=field, why=f"`{each}` is one word; vLLM takes {taken}", way_out=way_out))
         else:
             kept.append(each)
     model = None

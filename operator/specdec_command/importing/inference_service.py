@@ -180,9 +180,7 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceService
     where = _text(place)
     whole.take(list, *place, "args")
     parts.image = whole.look(str, *place, "image") or ""
-    env = [*(whole.take(list, *place, "env") or [])]
-    named = [each.get("name") for each in env if isinstance(each, dict)]
-    env += [{"name": name, "value": value} for name, value in parts.command.env if name not in named]
+    env = _after_the_script(whole.take(list, *place, "env") or [], f"{where}.env", parts)
     if "containers" in place and parts.source.kind == "InferenceService":
         env = list(_without_storage_uri(env, parts))
     parts.carry(env, "engine.env", f"{where}.env")
@@ -191,6 +189,20 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceService
     for key, by in RENDERED.items():
         if whole.take(object, *place, key) is not None:
             parts.replaced.append(Replaced(field=f"{where}.{key}", by=by))
+
+
+def _after_the_script(env: list[Any], where: str, parts: InferenceServiceParts) -> list[Any]:
+    """The variables that vLLM gets: a script sets its own in place of the container's, and unsets others."""
+    command, kept = parts.command, []
+    given = dict(command.env)
+    for each in env:
+        name = each.get("name") if isinstance(each, dict) else None
+        if name not in command.changed:
+            kept.append(each)
+        else:
+            by = "the script sets another value" if name in given else "the script unsets it, or only a shell knows it"
+            parts.replaced.append(Replaced(field=f"{where} ({name})", by=by))
+    return [*kept, *({"name": name, "value": value} for name, value in given.items())]
 
 
 def _without_storage_uri(env: list[Any], parts: InferenceServiceParts) -> Iterator[Any]:

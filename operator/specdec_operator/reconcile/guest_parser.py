@@ -28,7 +28,7 @@ _AN_ENTRY: Final = 512
 """Bytes that each result counts in addition."""
 _SLOW: Final = object()
 """In place of a result that took too long."""
-_READ: Final = ("name", "image", "command", "args", "ports", "env")
+_READ: Final = ("name", "image", "command", "args", "ports", "env", "envFrom")
 """The fields of a container that its command line is read by."""
 
 

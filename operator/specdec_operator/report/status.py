@@ -256,7 +256,7 @@ def _enforcing(status: Mapping[str, Any]) -> str:
 
 
 def _unread(status: Mapping[str, Any]) -> str:
-    """What keeps the operator from reading metrics. A permission or a Secret that comes later changes this text only."""
+    """What keeps the operator from reading metrics. A permission that comes later changes this text only."""
     passing = _condition(status, ConditionType.GUARD_PASSING)
     return _NUMBER.sub("", passing["message"]) if passing.get("reason") == Reason.SCRAPE_FAILED else ""
 

@@ -33,6 +33,13 @@ def set_variable(node: Node, frame: Frame, variables: Variables, *, exported: bo
         return
     called = _text(name, frame)
     before = variables.get(called)
+    if (
+        before is not None
+        and not before.here
+        and value is not None
+        and _text(value, frame).strip('"') in _itself(called)
+    ):
+        return  # `export X=$X`: the container's own stays
     if name.type == "subscript":
         variables.may_change([called.partition("[")[0]], f"is set in part (line {line_of(node)})")
         return
@@ -41,6 +48,11 @@ def set_variable(node: Node, frame: Frame, variables: Variables, *, exported: bo
         made = _added(before, made)
     exported = exported or variables.exports_all or bool(before and before.exported)
     variables.set(called, replace(made, exported=exported))
+
+
+def _itself(name: str) -> tuple[str, str]:
+    """How a script writes the value that a variable has."""
+    return f"${name}", f"${{{name}}}"
 
 
 def export_words(words: Iterable[Word], variables: Variables) -> None:

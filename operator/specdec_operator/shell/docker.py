@@ -73,5 +73,5 @@ def _option(rest: list[Word]) -> tuple[str, Word | None, str]:
 
 
 def _variable(word: Word) -> tuple[str, Word]:
-    name, _, value = (word.value or word.text).partition("=")
+    name, _, value = (word.text.strip("\"'") if word.value is None else word.value).partition("=")
     return name, Word(text=value, value=None if word.value is None else value, why=word.why, hint=word.hint)

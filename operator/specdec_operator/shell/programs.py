@@ -31,6 +31,7 @@ _WRAPPERS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
     }
 )
 """Programs that start the one behind them: their options with a value, and how many words stand before it."""
+_UNSET: Final = (("env", "-u"), ("env", "--unset"))
 _MOST_WRAPPERS: Final = 8
 _STARTS_NONE: Final = frozenset(
     {
@@ -54,9 +55,30 @@ _STARTS_NONE: Final = frozenset(
         ),
         *("set", "shift", "trap", "kill", "chmod", "chown", "which", "type", "hash", "ulimit", "umask", "read", "let"),
         *("source", ".", "unset", "export", "tee", "exit", "return", "jq", "date", "git", "touch", "uv", "nvidia-smi"),
+        *("helm", "kubectl"),
     }
 )
 """Programs that start no engine, whatever their arguments are."""
+
+
+_NO_MODELS: Final = frozenset(
+    {
+        *(
+            "accelerate",
+            "conda",
+            "deepspeed",
+            "llamafactory-cli",
+            "mpirun",
+            "pipenv",
+            "poetry",
+            "ray",
+            "sglang",
+            "srun",
+        ),
+        *("torchrun", "uvicorn", "uvx"),
+    }
+)
+"""More programs that people write in front of an engine, or in place of one: none of them is the name of a model."""
 
 
 class Kind(StrEnum):
@@ -80,14 +102,14 @@ class Given(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """An engine that a command starts. words: behind the program. env: set by the command itself.
+    """An engine that a command starts. words: behind the program. env: set by the command itself; None: taken away.
 
     beside: what else the command sets, such as options of `docker run`. doubt: why the words may not be the engine's.
     """
 
     kind: Kind
     words: tuple[Word, ...]
-    env: tuple[tuple[str, Word], ...] = ()
+    env: tuple[tuple[str, Word | None], ...] = ()
     beside: tuple[str, ...] = ()
     doubt: str = ""
 
@@ -96,12 +118,14 @@ class Start:
 class Script:
     """A script that a command gives to a shell. script: None: it is in a file, or comes from elsewhere, see `why`.
 
-    arguments: the words that the script has as $1, $2, ... own: whether it has a shell of its own, as not with eval.
+    arguments: the words that the script has as $1, $2, ... program: $0, if a word behind the script names it.
+    own: whether it has a shell of its own, as not with eval.
     """
 
     script: Word | None
     arguments: tuple[Word, ...] = ()
-    env: tuple[tuple[str, Word], ...] = ()
+    program: Word | None = None
+    env: tuple[tuple[str, Word | None], ...] = ()
     beside: tuple[str, ...] = ()
     bash: bool = True
     own: bool = True
@@ -110,7 +134,7 @@ class Script:
 
 def started(words: Sequence[Word], given: Given = Given.SCRIPT) -> Start | Script | None:
     """What a command starts; None: no engine."""
-    env: list[tuple[str, Word]] = []
+    env: list[tuple[str, Word | None]] = []
     rest = _unwrapped(words, env)
     if not rest:
         return None
@@ -128,12 +152,12 @@ def started(words: Sequence[Word], given: Given = Given.SCRIPT) -> Start | Scrip
     return _with_env(made, env) if made else None
 
 
-def _with_env(made: Start | Script, env: list[tuple[str, Word]]) -> Start | Script:
+def _with_env(made: Start | Script, env: Sequence[tuple[str, Word | None]]) -> Start | Script:
     return replace(made, env=(*env, *made.env)) if env else made
 
 
-def _unwrapped(words: Sequence[Word], env: list[tuple[str, Word]]) -> Sequence[Word]:
-    """The words behind programs such as env, exec and nohup; variables that env sets are added to `env`."""
+def _unwrapped(words: Sequence[Word], env: list[tuple[str, Word | None]]) -> Sequence[Word]:
+    """The words behind programs such as env, exec and nohup; variables that env sets or unsets are added to `env`."""
     for _ in range(_MOST_WRAPPERS):
         name = (words[0].value or "").rpartition("/")[2] if words else ""
         if name not in _WRAPPERS:
@@ -145,7 +169,8 @@ def _unwrapped(words: Sequence[Word], env: list[tuple[str, Word]]) -> Sequence[W
             if option == "--":
                 break
             if option in valued and rest:
-                rest.pop(0)
+                value = rest.pop(0)
+                env += [(value.value or value.text, None)] if (name, option) in _UNSET else []
         rest = rest[before:]
         while name in ("env", "sudo") and rest and (found := _ASSIGNED.fullmatch(rest[0].value or rest[0].text)):
             env.append((found[1], _value_of(rest.pop(0), found)))
@@ -165,22 +190,35 @@ def _engine(name: str, rest: Sequence[Word]) -> Start | None:
     return _python(rest[1:]) if _PYTHON.fullmatch(name) else None
 
 
+def _is_program(name: str, rest: Sequence[Word]) -> bool:
+    """Whether a word cannot be the name of a model: it names a program."""
+    return name in _STARTS_NONE | _NO_MODELS or _PYTHON.fullmatch(name) is not None or _is_other_tool(name, rest)
+
+
+def _is_other_tool(name: str, rest: Sequence[Word]) -> bool:
+    """Whether it is another command of vLLM, such as `vllm bench`."""
+    return name == "vllm" and len(rest) > 1 and not (rest[1].value or "-").startswith("-")
+
+
 def may_pass_flags(words: Sequence[Word]) -> bool:
     """Whether a command may be a program that is not known here and hands its flags to an engine."""
     name = (words[0].value or words[0].text).rpartition("/")[2] if words else ""
-    return name not in _STARTS_NONE and any((each.value or "").startswith("--") for each in words[1:])
+    none = name in _STARTS_NONE or _is_other_tool(name, words)
+    return not none and any((each.value or "").startswith("--") for each in words[1:])
 
 
 def _other(name: str, rest: Sequence[Word], given: Given) -> Start | None:
     """An engine behind a program that is not known here, or by words for the program of the image."""
     if given is Given.SCRIPT:
-        return None if name in _STARTS_NONE else _inside(rest)
+        return _inside(rest) if name == "uv" or name not in _STARTS_NONE else None
     if name == "serve":
         return Start(kind=Kind.VLLM, words=tuple(rest[1:]))
     if name.startswith("vllm.entrypoints"):
         return Start(kind=Kind.SERVER, words=tuple(rest[1:]))
-    if given is Given.ARGS or name.startswith("-"):
+    if (given is Given.ARGS and not _is_program(name, rest)) or name.startswith("-"):
         return Start(kind=Kind.IMAGE, words=tuple(rest))
+    if given is Given.ARGS:
+        return _inside(rest)
     doubt = f"{rest[0].text} is not a program that is known here"
     return None if name in _STARTS_NONE else Start(kind=Kind.OTHER, words=tuple(rest[1:]), doubt=doubt)
 
@@ -208,7 +246,7 @@ def _inside(rest: Sequence[Word]) -> Start | None:
         name = (rest[at].value or "").rpartition("/")[2]
         if name == "vllm" and rest[at + 1].value == "serve":
             doubt = f"{rest[0].text} is not a program that is known here, and may start the engine"
-            return Start(kind=Kind.OTHER, words=tuple(rest[at + 2 :]), doubt=doubt)
+            return Start(kind=Kind.VLLM, words=tuple(rest[at + 2 :]), doubt=doubt)
     return None
 
 
@@ -233,7 +271,8 @@ def _shell(name: str, words: Sequence[Word]) -> Script:
         if "c" in option[1:] and option.startswith("-"):
             script = rest.pop(0) if rest else None
             why = "" if script else "a shell is given no script"
-            return Script(script=script, arguments=tuple(rest[1:]), bash=bash, why=why)
+            program = rest[0] if rest else None
+            return Script(script=script, arguments=tuple(rest[1:]), program=program, bash=bash, why=why)
     why = f"the script {rest[0].text} is a file" if rest else "a shell reads its script from its standard input"
     return Script(script=None, arguments=tuple(rest[1:]), bash=bash, why=why)
 
@@ -254,4 +293,4 @@ def _container(rest: Sequence[Word]) -> Start | Script | None:
     inner = started(words, Given.COMMAND if run.entrypoint else Given.ARGS)
     if inner is None or (isinstance(inner, Start) and inner.kind is Kind.IMAGE):
         inner = Start(kind=Kind.CONTAINER, words=run.words)
-    return replace(_with_env(inner, list(run.env)), beside=run.beside)
+    return replace(_with_env(inner, run.env), beside=run.beside)

@@ -57,12 +57,12 @@ class Reading:
         return self.engine.start.words if self.engine else ()
 
     @property
-    def env(self) -> tuple[tuple[str, Variable], ...]:
-        """The variables that the engine gets beside the container's own."""
+    def env(self) -> tuple[tuple[str, Variable | None], ...]:
+        """The variables that the engine gets beside the container's own, or in place of them; None: without it."""
         if self.engine is None:
             return ()
-        own = {
-            name: Variable(value=each.value, why=each.why, text=each.text, exported=True)
+        own: dict[str, Variable | None] = {
+            name: Variable(value=each.value, why=each.why, text=each.text, exported=True) if each else None
             for name, each in self.engine.start.env
         }
         return tuple({**dict(self.engine.exports), **own}.items())
@@ -85,7 +85,8 @@ def known_of(container: Container) -> dict[str, str | None]:
 def read_container(container: Container) -> Reading:
     """What a container starts by its command and args."""
     words = [plain(text, at) for at, (_, text) in enumerate(items_of(container))]
-    return _read(words, known_of(container), Given.COMMAND if container.get("command") else Given.ARGS)
+    given = Given.COMMAND if container.get("command") else Given.ARGS
+    return _read(words, known_of(container), given, more=bool(container.get("envFrom")))
 
 
 def read_line(words: Sequence[str]) -> Reading:
@@ -95,8 +96,8 @@ def read_line(words: Sequence[str]) -> Reading:
     return _read([plain(each, at) for at, each in enumerate(words)], {}, Given.ARGS)
 
 
-def _read(words: list[Word], known: Mapping[str, str | None], given: Given) -> Reading:
-    walk = Walk(known)
+def _read(words: list[Word], known: Mapping[str, str | None], given: Given, *, more: bool = False) -> Reading:
+    walk = Walk(known, more=more)
     walk.run([_inserted(each, known) for each in words], given=given)
     starts = walk.starts or (walk.unknown if len(walk.unknown) == 1 else [])
     troubles = [*walk.troubles, *(walk.elsewhere if not starts else ())]

@@ -279,7 +279,8 @@ def _expansion(node: Node, frame: Frame, variables: Variables, *, quoted: bool) 
     inner = [each for each in node.children if each.type not in ("$", "${", "}")]
     name = frame.syntax.text(inner[0].start_byte, inner[0].end_byte) if inner else ""
     simple = bool(inner) and inner[0].type in ("variable_name", "special_variable_name")
-    found = _variable(name, variables) if simple else None
+    of_array = bool(inner) and inner[0].type == "subscript"
+    found = _variable(name.partition("[")[0], variables) if simple or of_array else None
     if simple and len(inner) == 1:
         yield _of_variable(found, name, quoted=quoted)
         return
@@ -322,6 +323,8 @@ def _variable(name: str, variables: Variables) -> Variable | None:
             joined = None if None in values else " ".join(each or "" for each in values)
             return Variable(value=joined, why="uses all arguments")
         return None if re.fullmatch(r"\W", name) else variables.get(name)
+    if name == "0" and variables.program is not None:
+        return Variable(value=variables.program.value, why=variables.program.why)
     if variables.arguments is None or name == "0":
         return None
     at = int(name[:4]) - 1

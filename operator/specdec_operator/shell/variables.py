@@ -32,12 +32,14 @@ class Variable:
 class Variables:
     """The variables at one point of a script.
 
-    known: of the container, by name; None: the manifest does not have the value. arguments: of the script or function,
-    None if only a shell knows them.
+    known: of the container, by name; None: the manifest does not have the value. more: whether the container may have
+    others, by envFrom. arguments: of the script or function, None if only a shell knows them. program: the script's $0.
     """
 
-    def __init__(self, known: Mapping[str, str | None]) -> None:
+    def __init__(self, known: Mapping[str, str | None], *, more: bool = False) -> None:
         self.known = known
+        self.more = more
+        self.program: Word | None = None
         self.arguments: tuple[Word, ...] | None = None
         self.exports_all = False
         self._now: dict[str, Variable | None] = {}
@@ -49,7 +51,8 @@ class Variables:
         if name in self._now:
             return self._now[name]
         if name not in self.known:
-            return None
+            why = f"uses {name}, which envFrom may set"
+            return Variable(exported=None, why=why, here=False) if self.more else None
         value = self.known[name]
         why = "" if value is not None else f"uses {name}, whose value is not in the manifest"
         return Variable(value=value, exported=True, why=why, here=False)
@@ -108,9 +111,14 @@ class Variables:
         """Whether values were left out, because all of them together are too long."""
         return self._left < 0
 
-    def exported(self) -> dict[str, Variable]:
-        """What the script gives to programs beside the container's own variables."""
-        return {name: each for name, each in self._now.items() if each and each.here and each.exported is not False}
+    def exported(self) -> dict[str, Variable | None]:
+        """What the script gives to programs, also in place of the container's own; None: it takes that one away."""
+        given = {name: each for name, each in self._now.items() if each is None or each.here}
+        return {
+            name: each if each and each.exported is not False else None
+            for name, each in given.items()
+            if name in self.known or (each and each.exported is not False)
+        }
 
     def export(self, name: str) -> None:
         """`export NAME`."""

@@ -37,20 +37,21 @@ _LOOPS: Final = frozenset({"for_statement", "while_statement", "c_style_for_stat
 class EngineStart:
     """A command that starts an engine. branch: why only a shell knows whether it runs, or how often.
 
-    exports: the variables that it gets beside the container's own; `exported` is None if that is uncertain.
+    exports: the variables that it gets beside the container's own, or in place of them; None: it does not get that one;
+    `exported` is None if that is uncertain.
     """
 
     start: Start
     line: int
     branch: str = ""
-    exports: tuple[tuple[str, Variable], ...] = ()
+    exports: tuple[tuple[str, Variable | None], ...] = ()
 
 
 class Walk:
     """One run over a container's command, or over a typed line."""
 
-    def __init__(self, known: Mapping[str, str | None]) -> None:
-        self.variables = Variables(known)
+    def __init__(self, known: Mapping[str, str | None], *, more: bool = False) -> None:
+        self.variables = Variables(known, more=more)
         self.starts: list[EngineStart] = []
         self.unknown: list[EngineStart] = []
         self.before: list[str] = []
@@ -116,15 +117,15 @@ class Walk:
 
     def _own_script(self, made: Script, word: Word) -> None:
         """A script that has a shell, and variables, of its own."""
-        variables, outer = self.variables, self.variables.arguments
+        variables, outer, program = self.variables, self.variables.arguments, self.variables.program
         mark = variables.mark()
         for name, value in made.env:
-            variables.set(name, exported(value))
-        variables.arguments = made.arguments
+            variables.set(name, exported(value) if value else None)
+        variables.arguments, variables.program = made.arguments, made.program
         self._text(word, bash=made.bash)
         for each in made.beside:
             self.note(each)
-        variables.arguments = outer
+        variables.arguments, variables.program = outer, program
         variables.undo(mark)
 
     def _text(self, word: Word, *, bash: bool) -> None:

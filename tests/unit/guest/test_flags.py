@@ -107,3 +107,21 @@ def test_what_asks_for_speculation_keeps_values_that_other_flags_have_too() -> N
     assert found is not None
     assert found.speculative == ("--spec-method", "ngram", "--spec-tokens", "4")
     assert found.baseline == ("--max-num-seqs", "4")
+
+
+def test_an_array_that_a_branch_changes_may_ask_for_speculation() -> None:
+    """The guard must not report that there is nothing to guard, and must not change it."""
+    script = f"A=(-sc '{NGRAM}')\n[[ -n $X ]] && A+=(--seed 1)\nvllm serve m \"${{A[@]}}\""
+    engine = engine_of({"containers": [container("bash", "-c", script)]})
+    assert engine is not None
+    assert (engine.asks, engine.doubt) == (True, '"${A[@]}" may hold a flag of speculation')
+    assert not isinstance(cut(container("bash", "-c", script)), Cut)
+
+
+@pytest.mark.parametrize(("more", "port"), [({}, 9000), ({"envFrom": [{"secretRef": {"name": "s"}}]}, 8080)])
+def test_a_default_of_a_script_is_not_taken_for_a_value_that_env_from_may_set(more: Any, port: int) -> None:
+    """Without envFrom only the image could set it."""
+    script = "vllm serve m --port ${PORT:-9000}"
+    engine = engine_of({"containers": [container(script, command=["sh", "-c"], **more)]})
+    assert engine is not None
+    assert engine.port == port
