@@ -252,7 +252,7 @@ def _pairs(status: Mapping[str, Any]) -> Any:
 
 def _enforcing(status: Mapping[str, Any]) -> str:
     """What keeps the guard from writing a guest, with the time of its next try."""
-    return _condition(status, ConditionType.ENFORCING).get("message", "")
+    return str(_condition(status, ConditionType.ENFORCING).get("message", ""))
 
 
 def _unread(status: Mapping[str, Any]) -> str:
