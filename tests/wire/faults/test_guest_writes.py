@@ -1,6 +1,5 @@
 """What the guard writes to a guest: once, only the flags, and the status shows what API server and pods have."""
 
-import subprocess
 from typing import Final
 
 import pytest
@@ -19,10 +18,6 @@ ARGS: Final = [*BASELINE, SPECULATES]
 OUT: Final = "specdec.io/taken-out"
 TAKE_OUT: Final = ("status Responding (4 tokens)", "guest, as a dry run", "guest")
 """The writes from the decision on, until the flag is out."""
-CONFIG: Final = SPECULATES.partition("=")[2]
-SCRIPT: Final = f"cd / && (exec vllm serve m --port 8080 --speculative-config '{CONFIG}')  # it's <|im_end|>"
-BASELINE_SCRIPT: Final = "cd / && (exec vllm serve m --port 8080 )  # it's <|im_end|>"
-SHELL: Final = ["bash", "-c"]
 
 
 async def theirs(world: World) -> Object:
@@ -123,23 +118,3 @@ async def test_a_kill_at_the_return_of_a_guests_flag(
     await serve(world, busy(), args=ARGS, leave=True)
     status = await world.phase("Watching")
     assert (status["guard"]["rollbacks"], status["guard"]["handledRetry"]) == (1, "1")
-
-
-@fault(
-    part=Part.OBJECTS,
-    when="a guest's flags stand in a script, in a subshell behind &&, with a comment that has an apostrophe",
-    then="only the flag is removed; a shell reads the rest as before; a retry restores the script byte for byte",
-)
-async def test_of_a_guests_script_only_the_flag_is_removed(world: World, operator: OperatorProcess) -> None:
-    """The API server escapes `<`, `>` and `&`, and `)` stands right behind the flag's value."""
-    before = await failing(world, [SCRIPT], SHELL)
-    await taken_out(world, before)
-    (script,) = (await theirs(world))["spec"]["predictor"]["containers"][0]["args"]
-    assert script == BASELINE_SCRIPT
-    subprocess.run([*SHELL[:1], "-n", "-c", script], check=True, timeout=20)
-    await rolled_back(world, [BASELINE_SCRIPT], SHELL)
-    await retried(world)
-    found = await theirs(world)
-    assert found["spec"]["predictor"]["containers"][0]["args"] == [SCRIPT]
-    await serve(world, busy(), args=[SCRIPT], leave=True, command=SHELL)
-    await world.phase("Watching")
