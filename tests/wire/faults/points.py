@@ -10,7 +10,7 @@ from typing import Final
 from tests.wire.api import Object
 from tests.wire.faults.deeds import Asked, Deed, Hang, Pass
 from tests.wire.operator import OperatorProcess
-from tests.wire.world import World
+from tests.wire.waiting import until
 
 BEFORE: Final = False
 AFTER: Final = True
@@ -62,37 +62,39 @@ def _amount(tokens: int) -> str:
 
 
 class Killer:
-    """A rule that kills the operator at a write, and starts it again: once for each of `moments`.
+    """A rule that kills the operator at writes, and starts it again: at each of these once for each of `moments`.
 
     moments: BEFORE the API server sees it, or AFTER it has done it but before the operator is answered. skip: how many
-    such writes pass first.
+    writes of each name pass first.
     """
 
-    def __init__(self, operator: OperatorProcess, named: str, *moments: bool, skip: int = 0) -> None:
+    def __init__(self, operator: OperatorProcess, named: Iterable[str], *moments: bool, skip: int = 0) -> None:
         self._operator = operator
-        self._named = named
-        self._left = list(moments)
-        self._moments = len(moments)
-        self._skip = skip
+        self._left = {each: list(moments) for each in named}
+        self._kills = len(self._left) * len(moments)
+        self._skip = dict.fromkeys(self._left, skip)
         self._restarts: list[asyncio.Task[None]] = []
 
     def __call__(self, asked: Asked) -> Deed:
-        if not self._left or not asked.writes or write(asked) != self._named:
+        name = write(asked) if asked.writes else ""
+        if not self._left.get(name):
             return Pass()
-        if self._skip:
-            self._skip -= 1
+        if self._skip[name]:
+            self._skip[name] -= 1
             return Pass()
-        return Hang(done=self._left.pop(0), then=self._kill)
+        return Hang(done=self._left[name].pop(0), then=self._kill)
 
-    async def over(self, world: World) -> None:
+    async def over(self) -> None:
         """Waits until the operator was killed at every moment and runs again. Raises what kept it from that."""
         try:
-            await world.until(f"{self._moments} kills at {self._named!r}", self._happened)
+            await until(
+                f"kills at all of {[*self._left]}", self._happened, state=lambda: f"still to come: {self._left}"
+            )
         finally:
             await asyncio.gather(*self._restarts)
 
     async def _happened(self) -> bool:
-        return len(self._restarts) == self._moments
+        return len(self._restarts) == self._kills
 
     def _kill(self) -> None:
         self._operator.send(signal.SIGKILL)

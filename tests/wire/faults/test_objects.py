@@ -22,9 +22,11 @@ from tests.wire.faults.steps import deleted_and_made_again
 from tests.wire.faults.table import Part, fault
 from tests.wire.faults.verdict import decided_once
 from tests.wire.operator import OperatorProcess
-from tests.wire.world import NAME, World, sis
+from tests.wire.world import NAME, World, is_speculative, sis
 
 PREDICTOR = ("spec", "predictor")
+NEWER = ("blamed", "judged", "measuring", "attempted", "service", "thresholds", "fewerTokens", "lastGood", "baseline")
+"""Fields of status.guard that the first operator did not write."""
 
 
 def _at(path: tuple[str, ...], value: Any) -> Object:
@@ -165,6 +167,29 @@ async def test_a_status_that_is_emptied_without_an_operator_is_decided_again(
 async def _bare(world: World) -> Object:
     whole = await world.sis()
     return {key: whole[key] for key in ("apiVersion", "kind", "metadata", "spec")} | {"status": {}}
+
+
+@fault(
+    part=Part.OPERATOR,
+    when="the status of an older operator lacks fields",
+    then="the decision is unchanged",
+)
+async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
+    """A missing field has a meaning; it does not make the operator decide again."""
+    await rolled_back(world)
+    await operator.stop()
+    whole = await world.sis()
+    for field in NEWER:
+        whole["status"]["guard"].pop(field, None)
+    await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", whole)
+    await operator.start()
+
+    async def written() -> bool:
+        return "service" in (await world.status())["guard"]
+
+    await world.until("the newer operator's status", written)
+    assert not is_speculative(await world.child())
+    await decided_once(world, "AcceptanceRateLow")
 
 
 @fault(

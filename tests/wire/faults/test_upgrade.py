@@ -1,20 +1,17 @@
-"""A CRD that is replaced under a running operator, and a status that an older operator wrote."""
+"""A CRD that is replaced under a running operator."""
 
 import pathlib
 
 import pytest
 
-from tests.wire.api import SIS, Object, documents
-from tests.wire.faults.acts import busy, rolled_back, rolled_back_once, still_speculating, verdict, watched
+from tests.wire.api import Object, documents
+from tests.wire.faults.acts import busy, rolled_back_once, still_speculating, verdict, watched
 from tests.wire.faults.table import Part, fault
-from tests.wire.faults.verdict import decided_once
 from tests.wire.install import put_definition
 from tests.wire.operator import OperatorProcess
-from tests.wire.world import NAME, World, is_speculative
+from tests.wire.world import World
 
 CRD = pathlib.Path(__file__).parents[3] / "crds" / "serving.specdec.io_speculativeinferenceservices.yaml"
-NEWER = ("blamed", "judged", "measuring", "attempted", "service", "thresholds", "fewerTokens", "lastGood", "baseline")
-"""Fields of status.guard that the first operator did not write."""
 
 
 @pytest.fixture
@@ -52,26 +49,3 @@ async def test_a_crd_that_grows_stops_no_guard(world: World, operator: OperatorP
     await still_speculating(world)
     engine.acceptance = 0.0
     await rolled_back_once(world)
-
-
-@fault(
-    part=Part.OPERATOR,
-    when="the status of an older operator lacks fields",
-    then="the decision is unchanged",
-)
-async def test_a_status_of_an_older_operator_is_read(world: World, operator: OperatorProcess) -> None:
-    """A missing field has a meaning; it does not make the operator decide again."""
-    await rolled_back(world)
-    await operator.stop()
-    whole = await world.sis()
-    for field in NEWER:
-        whole["status"]["guard"].pop(field, None)
-    await world.api.call("put", f"{world.api.path(SIS, world.namespace, NAME)}/status", whole)
-    await operator.start()
-
-    async def written() -> bool:
-        return "service" in (await world.status())["guard"]
-
-    await world.until("the newer operator's status", written)
-    assert not is_speculative(await world.child())
-    await decided_once(world, "AcceptanceRateLow")
