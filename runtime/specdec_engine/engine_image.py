@@ -1,7 +1,7 @@
 """Which engine an image has, by its name and tag: before a pod runs, only these two are known of an image.
 
 vLLM and vllm-ascend tag each release with its version, and add words for the device (`v0.18.0rc1-a3-openeuler`,
-`v0.22.0-cu130`). A tag that moves (`latest`), a digest, or the image of another project shows nothing.
+`v0.22.0-cu130`). A tag that moves (`latest`), an unknown digest, or the image of another project shows nothing.
 """
 
 import re
@@ -35,6 +35,19 @@ _WITHIN: Final = re.compile(r"(?:^|[-_])vllm[-_]?v?(0\.\d{1,3}\.\d{1,3})(?=[-_.]
 """As AMD writes it: rocm6.4.1_vllm_0.10.1_20250909."""
 _OURS: Final = re.compile(r"(?:cpu|nvidia|ascend|a3|310p)-(\d{1,3}\.\d{1,3}\.\d{1,3})-\d")
 """Of this project: target, engine's version, project's version."""
+_DIGESTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "014a95f21c9edf6abe0aea6b07353f96baa4ec291c427bb1176dc7c93a85845c": "0.11.0",
+        "8c9aaddfa6011b9651d06834d2fb90bdb9ab6ced4b420ec76925024eb12b22d0": "0.15.1",
+        "7a0f0fdd2771464b6976625c2b2d5dd46f566aa00fbc53eceab86ef50883da90": "0.19.0",
+        "e4f88a835143cd22aee2397a26ec6bb80b3a4a6fe0c882bcbc63822904766089": "0.25.1",
+        "61fc8a896b0a4fbbbdc063bc4b0dbc25ce98e02b5050c24aeb7830ac02039b14": "0.28.0",
+        "2286e8533ca8b6bc777594bae30524f1426ba46ca21797524e06df6a94b06635": "0.28.0",
+    }
+)
+"""Digests of vllm/vllm-openai. Each stands beside the tag of this version in files of at least two public repositories:
+those with `vllm/vllm-openai:vVERSION@sha256:DIGEST`. No registry was asked.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +65,12 @@ class EngineImage:
 
 
 def engine_image(image: str) -> EngineImage:
-    """What is known of an image such as `docker.io/vllm/vllm-openai:v0.15.1`. Never raises."""
+    """What is known of an image such as `docker.io/vllm/vllm-openai:v0.15.1`. Never raises.
+
+    A digest decides before a tag: the container runtime reads only the digest.
+    """
+    if known := _DIGESTS.get(image.strip().rpartition("@sha256:")[2] if "@sha256:" in image else ""):
+        return EngineImage(version=known, certain=True)
     path, tag = _parts(image)
     name = path.rpartition("/")[2].lower()
     if name == OWN_IMAGE:

@@ -1,4 +1,4 @@
-"""Serves GET /specdec/facts: what preflight saw of the models and of the device, and how much of its memory is taken.
+"""Serves GET /specdec/facts: what preflight saw of the engine, the models and the device, and how much memory is taken.
 
 The operator plans the memory of the next rollout with it. A page of the server needs no permission that the pod does
 not have.
@@ -34,11 +34,14 @@ def path() -> Path:
 
 
 def facts(case: PreflightCase) -> dict[str, object]:
-    """Return what is known: of each model the bytes of its tensors and its config.json, of the device its bytes."""
+    """Return what is known: the engine, of each model the bytes of its tensors and its config.json, of the device its
+    bytes.
+    """
     models = {each.role.lower(): known for each in case.artifacts if (known := _model(each))}
     memory, accelerator = case.around.memory, case.around.accelerator
     place = {"accelerator": accelerator.value} if accelerator else {}
-    return {"models": models, **place} | ({"device": memory.total} if memory else {})
+    engine = {"engine": case.around.found} if case.around.found else {}
+    return {"models": models, **place, **engine} | ({"device": memory.total} if memory else {})
 
 
 def _model(artifact: ModelFolder) -> dict[str, object]:

@@ -21,18 +21,21 @@ _LINE_LIMIT = 4095
 class Refusal:
     """A start that must not happen or an engine that ended, with everything that a user needs to change it.
 
-    field: the flag that leads to the fault, empty where none is known.
+    field: the flag that leads to the fault, empty where none is known. found: what was found instead, if the operator
+    can plan with it.
     """
 
     reason: str
     field: str
     message: str
+    found: str = ""
 
     def line(self) -> str:
         """Return the one JSON line that goes into the termination log."""
         message, cut = self.message, ""
         while True:
             answer = {"reason": self.reason, "field": self.field, "message": message + cut}
+            answer |= {"found": self.found} if self.found else {}
             line = json.dumps(answer, ensure_ascii=False)
             excess = len(line.encode()) - _LINE_LIMIT
             if excess <= 0 or not message:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from specdec_engine.accelerators import Accelerator
 from specdec_engine.engine_image import OWN_IMAGE, EngineImage, engine_image, public_image
+from specdec_engine.found_engine import version_of
 from specdec_engine.rule import Finding, Rule, Severity
 from specdec_engine.version import IMAGES, Build, Version
 from specdec_operator import __version__
@@ -41,6 +42,9 @@ CHOSEN: Final = _rule(
     "IMAGE-OF-VERSION",
     "A version that this release's image does not have runs in the engine's own public image of that version.",
 )
+FOUND: Final = _rule(
+    Severity.WARNED, "IMAGE-VERSION-FOUND", "Rules and flags follow the engine that the pods found in their image."
+)
 ELSEWHERE: Final = _rule(
     Severity.REFUSED, "IMAGE-ACCELERATOR", "The image must be built for the accelerator of the service."
 )
@@ -55,11 +59,31 @@ class EngineChoice:
     findings: tuple[Finding, ...] = ()
 
 
-def choose_engine(engine: Json, *, runtime_image: str = "") -> EngineChoice:
+def choose_engine(engine: Json, *, runtime_image: str = "", found: str = "") -> EngineChoice:
     """What spec.engine asks for. Raises Invalid if spec.engine.version is not a version.
 
     runtime_image: what replaces the image of this release's runtime in the cluster; empty: nothing, as far as known.
+    found: the engine that its pods found, such as `vllm 0.33.0`; empty: none has reported it.
     """
+    chosen = _by_names(engine, runtime_image)
+    accelerator = Accelerator(engine.get("accelerator", Accelerator.NVIDIA))
+    version = version_of(found, accelerator)
+    if not version:
+        return chosen
+    findings = [each for each in chosen.findings if each.rule in (ELSEWHERE, CHOSEN)]
+    believed = chosen.build.ascend or chosen.build.vllm
+    if _differ(version, str(believed)):
+        named = engine.get("version")
+        message = (
+            f"the pods found {found} in their image, and rules and flags would be those of {chosen.build}: they are "
+            f"now those of {found}; set version to {version}, or use an image of {believed}"
+        )
+        findings.append(FOUND.broken(_VERSION, named, message))
+    return EngineChoice(build=build_of(accelerator, version), image=chosen.image, findings=tuple(findings))
+
+
+def _by_names(engine: Json, runtime_image: str) -> EngineChoice:
+    """The engine by version, image and tag. Raises Invalid if spec.engine.version is not a version."""
     accelerator = Accelerator(engine.get("accelerator", Accelerator.NVIDIA))
     version: str | None = engine.get("version")
     image, runtime = engine.get("image") or "", engine.get("runtime")

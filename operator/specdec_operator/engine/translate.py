@@ -18,7 +18,7 @@ from specdec_engine.pod_devices import devices_asked, other_devices
 from specdec_engine.rule import Finding
 from specdec_engine.version import PACKAGES, Build, Flavor, Version
 from specdec_operator.engine.devices import device_of
-from specdec_operator.engine.image import choose_engine
+from specdec_operator.engine.image import EngineChoice, choose_engine
 from specdec_operator.engine.merged_flags import MERGED, merged, without
 from specdec_operator.engine.owned_flags import FLAGS, refuse_owned, refuse_templates
 from specdec_operator.errors import Invalid
@@ -125,18 +125,18 @@ def translate(
     synthetic: bool = False,
     target: ModelFolderFacts | None = None,
     draft: ModelFolderFacts | None = None,
-    runtime_image: str = "",
+    chosen: EngineChoice | None = None,
 ) -> EngineRequest:
     """What a spec requests. Raises Invalid for what this engine cannot be set to.
 
     speculate: False requests the baseline, whatever the spec contains. synthetic: whether acceptance may be simulated.
-    target, draft: what is known of the models. runtime_image: as in choose_engine.
+    target, draft: what is known of the models. chosen: the engine; None: the one that the spec alone names.
     """
     engine: Json = spec.get("engine") or {}
     args: list[str] = engine.get("args") or []
     refuse_owned(args)
     refuse_templates(spec)
-    chosen = choose_engine(engine, runtime_image=runtime_image)
+    chosen = chosen or choose_engine(engine)
     build = chosen.build
     speculation: Json | None = spec.get("speculation") if speculate else None
     flags = dict(_engine_flags(engine)) | dict(_side_flags(speculation or {}))

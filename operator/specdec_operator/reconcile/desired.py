@@ -136,10 +136,11 @@ def _planned(
     """The plan and its manifest. What pods have reported since the last rollout enters the plan only if other pods are
     due anyway.
     """
-    facts = valid(memory.facts.kept, about(sis))
+    of = about(sis, observed.kserve)
+    facts = valid(memory.facts.kept, of)
     deployment = observed.objects.deployment
     seen = replace(
-        seen_of(sis, facts, memory.facts.configs),
+        seen_of(of, facts, memory.facts.configs),
         device=observed.device,
         prepared=deployment is not None and deployment.prepared,
     )

@@ -5,6 +5,7 @@ container brings, or without any. Pure.
 from typing import Any, Final, TypeAlias
 
 from specdec_engine.accelerators import Accelerator
+from specdec_engine.found_engine import VARIABLE
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.pod import Pod
 from specdec_operator.engine.instrument import Instrument
@@ -103,11 +104,16 @@ def further_flags(plan: Plan) -> tuple[str, ...]:
 
 
 def environment(plan: Plan) -> list[Any]:
-    """The container's variables. The images of others have no home for a user that is not root; the user's own win."""
+    """The container's variables. The images of others have no home for a user that is not root; the user's own win.
+
+    Preflight compares the engine in the image with the one of the plan.
+    """
     given = plan.spec.engine.env or []
     named = {each.get("name") for each in given}
     homes = {"HOME": "/tmp", "USER": "specdec"} if plan.instrument.foreign_image else {}  # noqa: S108 - each pod's own
-    return [*({"name": name, "value": value} for name, value in homes.items() if name not in named), *given]
+    engine = {} if plan.instrument.how is Instrument.NONE else {VARIABLE: str(plan.build)}
+    own = {**homes, **engine}
+    return [*({"name": name, "value": value} for name, value in own.items() if name not in named), *given]
 
 
 def security(plan: Plan) -> Manifest:

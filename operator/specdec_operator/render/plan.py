@@ -150,13 +150,13 @@ def plan(
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     of_image = cluster.image(spec.engine.accelerator.value)
-    chosen = choose_engine(written["engine"], runtime_image=of_image)
+    chosen = choose_engine(written["engine"], runtime_image=of_image, found=seen.known.engine)
     engine = {**written["engine"], **({"image": chosen.image} if chosen.image else {})}
     instrument = _instrument(engine, cluster, seen)
     beside = [RUNTIME_PATH] if instrument.how is Instrument.INJECT else []
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None, beside=beside)
     refuse_taken(written, name=name, layout=layout)
-    translated = partial(translate, written, target=target, runtime_image=of_image)
+    translated = partial(translate, written, target=target, chosen=chosen)
     request = translated(draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, draft=draft)
     findings = (*layout.findings, *of_instrument(engine, instrument))
     if speculation is not None or spec.speculation is None:

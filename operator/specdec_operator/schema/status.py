@@ -143,16 +143,18 @@ class MemoryStatus(StatusPart):
 
 
 class FactStatus(StatusPart):
-    """What a pod reported about a model that it loaded, or about its device."""
+    """What a pod reported about a model that it loaded, about its device, or about its engine."""
 
-    role: str = Field(description="Target, Draft or Device.")
+    role: str = Field(description="Target, Draft, Device or Engine.")
     about: str = Field(
         description=(
-            "Hash of the artifact, or of the fields that choose the device. A change makes this entry invalid."
+            "Hash of the artifact, or of the fields that choose the device or the engine. A change makes this entry "
+            "invalid."
         )
     )
-    bytes: int = Field(description="Size of its tensors, or of one device, in bytes.")
+    bytes: int | None = Field(None, description="Size of its tensors, or of one device, in bytes.")
     config: str | None = Field(None, description="The values of its config.json that determine memory, as JSON.")
+    engine: str | None = Field(None, description="The engine that the pod found in its image, such as vllm 0.33.0.")
     used: bool = Field(
         False, description=("Whether the plan of the current pods used it; if not, the next rollout does.")
     )
@@ -207,7 +209,9 @@ class Status(StatusPart):
     performance: Performance | None = Field(None, description="Speed in the last window.")
     memory: MemoryStatus | None = Field(None, description="The memory plan of the current configuration.")
     kserve: KServeStatus | None = Field(None, description="The KServe that creates the pods.")
-    facts: list[FactStatus] | None = Field(None, description="What the pods reported about their models and devices.")
+    facts: list[FactStatus] | None = Field(
+        None, description="What the pods reported about models, devices and engines."
+    )
     artifacts: list[ArtifactStatus] | None = Field(None, description="Downloads of staging.mode PersistentVolumeClaim.")
     owned: list[OwnedObject] | None = Field(
         None,

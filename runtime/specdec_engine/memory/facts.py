@@ -1,4 +1,4 @@
-"""What a pod reports about the models that it loaded and about its device, and what of that is kept to plan with. Pure.
+"""What a pod reports about its engine, its models and its device, and what of that is kept to plan with. Pure.
 
 A tenant's pod may send anything: a page of another form gives no facts, and what is kept of a page is small.
 """
@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from specdec_engine.case import Json
+from specdec_engine.found_engine import is_engine
 from specdec_engine.memory.model_size import quantised_bits
 from specdec_engine.shape import attention_kinds, text_config
 
@@ -45,6 +46,7 @@ class Role(StrEnum):
     TARGET = "Target"
     DRAFT = "Draft"
     DEVICE = "Device"
+    ENGINE = "Engine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +54,15 @@ class PodFact:
     """One fact that a pod reported.
 
     of: hash of what it is about: another artifact, or another pod, makes it void. bytes: of the tensors, or of the
-    device. config: what is kept of config.json, as JSON. used: whether what runs was planned with it.
+    device; 0 for the engine. config: what is kept of config.json, as JSON. engine: such as `vllm 0.33.0`. used: whether
+    what runs was planned with it.
     """
 
     role: Role
     of: str
     bytes: int
     config: str = ""
+    engine: str = ""
     used: bool = False
 
     @property
@@ -70,23 +74,25 @@ class PodFact:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodFacts:
     """A pod's page, read. configs: config.json by role, as the pod sent them. used: bytes of the device that are
-    taken.
+    taken. engine: empty if it is not known.
     """
 
     bytes: Mapping[Role, int]
     configs: Mapping[Role, Json]
     used: int | None = None
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the plan may start from. None: not known; rules and estimates are for that."""
+    """What the plan may start from. None, or no engine: not known; rules and estimates are for that."""
 
     target: Json | None = None
     target_bytes: int | None = None
     draft: Json | None = None
     draft_bytes: int | None = None
     device: int | None = None
+    engine: str = ""
 
 
 NOTHING: Final = Known()
@@ -109,7 +115,13 @@ def read_page(body: bytes) -> PodFacts:
             sizes[role], configs[role] = model.get("bytes"), config
     known = {role: size for role, size in sizes.items() if _bytes(size)}
     configs = {role: config for role, config in configs.items() if role in known}
-    return PodFacts(bytes=known, configs=configs, used=_bytes(page.get("used")))
+    engine = page.get("engine")
+    return PodFacts(
+        bytes=known,
+        configs=configs,
+        used=_bytes(page.get("used")),
+        engine=engine if isinstance(engine, str) and is_engine(engine) else "",
+    )
 
 
 def _bytes(told: object) -> int | None:
@@ -138,8 +150,11 @@ def _sizes(part: Json) -> Json:
 
 
 def taken_in(facts: Iterable[PodFact], told: PodFacts, of: Mapping[Role, str]) -> tuple[PodFact, ...]:
-    """The facts with the newly reported ones. Known facts stay as they are. of: hashes of what the pod was made of."""
-    known = valid(facts, of)
+    """The facts with the newly reported ones. Known facts stay as they are, except for the engine: a tag may move.
+
+    of: hashes of what the pod was made of.
+    """
+    known = with_engine(valid(facts, of), told.engine, of)
     there = {each.role for each in known}
     new = (
         PodFact(role=role, of=of[role], bytes=size, config=kept(told.configs[role]) if role in told.configs else "")
@@ -147,6 +162,18 @@ def taken_in(facts: Iterable[PodFact], told: PodFacts, of: Mapping[Role, str]) -
         if role in of and role not in there
     )
     return tuple(sorted((*known, *new), key=lambda each: each.role))
+
+
+def with_engine(
+    facts: Iterable[PodFact], engine: str, of: Mapping[Role, str], *, used: bool = False
+) -> tuple[PodFact, ...]:
+    """The facts with the engine that a pod found; the same if it is not known, or known already."""
+    known = tuple(facts)
+    same = any(each.engine == engine and (each.used or not used) for each in known)
+    if not engine or same or Role.ENGINE not in of:
+        return known
+    new = PodFact(role=Role.ENGINE, of=of[Role.ENGINE], bytes=0, engine=engine, used=used)
+    return tuple(sorted((*(each for each in known if each.role is not Role.ENGINE), new), key=lambda each: each.role))
 
 
 def valid(facts: Iterable[PodFact], of: Mapping[Role, str]) -> tuple[PodFact, ...]:
@@ -163,10 +190,12 @@ def known_of(facts: Iterable[PodFact]) -> Known:
     """What the plan may start from."""
     by_role = {each.role: each for each in facts}
     target, draft, device = (by_role.get(role) for role in (Role.TARGET, Role.DRAFT, Role.DEVICE))
+    engine = by_role.get(Role.ENGINE)
     return Known(
         target=target.document if target else None,
         target_bytes=target.bytes if target else None,
         draft=draft.document if draft else None,
         draft_bytes=draft.bytes if draft else None,
         device=device.bytes if device else None,
+        engine=engine.engine if engine else "",
     )

@@ -81,7 +81,9 @@ def enforce(findings: tuple[Finding, ...]) -> None:
             print(f"specdec: {word}: {finding.rule.id}: {finding.message}", flush=True)
     if refused:
         message = "; also: ".join(finding.message for finding in refused)
-        raise RefusedError(Refusal(reason=refused[0].rule.id, field=refused[0].field, message=message))
+        first = refused[0]
+        found = first.value if isinstance(first.value, str) else ""
+        raise RefusedError(Refusal(reason=first.rule.id, field=first.field, message=message, found=found))
 
 
 def _is_folder(name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from specdec_engine.rule import Finding, deployable
 from specdec_runtime.preflight import (
     check_driver,
+    check_engine,
     check_files,
     check_heads,
     check_layers,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 Check = Callable[[PreflightCase], Iterator[Finding]]
 
 STAGES: Final[tuple[tuple[Check, ...], ...]] = (
-    (check_driver.new_enough, check_files.folders),
+    (check_driver.new_enough, check_engine.rendered_for, check_files.folders),
     (check_files.configs, check_files.tokenizers, check_files.weights, check_speculators.target),
     (
         check_method.fits,
@@ -80,6 +81,7 @@ RULES: Final[tuple[FolderRule, ...]] = (
     *check_serving.RULES,
     *check_memory.RULES,
     *check_driver.RULES,
+    *check_engine.RULES,
 )
 
 

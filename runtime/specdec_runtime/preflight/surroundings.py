@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_engine.version import MajorMinor, major_minor
+from specdec_engine.found_engine import VARIABLE, found
+from specdec_engine.version import FLAVORS, MajorMinor, major_minor
 from specdec_runtime.preflight import device
 
 PACKAGES: Final = ("arctic_inference", "numba")
@@ -36,6 +37,10 @@ class Surroundings:
     """The major version of CUDA that the engine's libraries are of."""
     cache: int | None = None
     """Bytes that a CPU engine takes for its KV cache."""
+    found: str = ""
+    """The installed engine, such as `vllm 0.33.0`; empty: not known."""
+    rendered_for: str = ""
+    """The engine that the flags are for; empty: no operator rendered them."""
 
 
 def here() -> Surroundings:
@@ -54,6 +59,8 @@ def here() -> Surroundings:
         driver=device.driver() if accelerator is Accelerator.NVIDIA else None,
         cuda=_cuda() if accelerator is Accelerator.NVIDIA else None,
         cache=gibibytes(os.environ.get("VLLM_CPU_KVCACHE_SPACE", "")) if on_cpu else None,
+        found=found(FLAVORS[accelerator], ascend or installed),
+        rendered_for=os.environ.get(VARIABLE, ""),
     )
 
 

@@ -16,6 +16,7 @@ from specdec_operator.render.plan import Plan, plan
 from specdec_operator.staging.kserve import KServe
 
 DIGEST = f"@sha256:{'0' * 64}"
+KNOWN = "e4f88a835143cd22aee2397a26ec6bb80b3a4a6fe0c882bcbc63822904766089"
 STOCK = "docker.io/vllm/vllm-openai:v0.15.1"
 
 
@@ -36,6 +37,15 @@ STOCK = "docker.io/vllm/vllm-openai:v0.15.1"
         ("registry.example/specdec-runtime:nvidia-0.31.0-0.1.0", "0.31.0", True),
         ("registry.example/team/vllm-patched:0.20.2-7", "0.20.2", False),
         ("registry.example/team/my.vllm:v0.20", "0.20", False),
+        ("vllm/vllm-openai:v0.15.1-cu129", "0.15.1", True),
+        ("localhost:5000/vllm-openai:v0.28.0-x86_64", "0.28.0", True),
+        ("vllm/vllm-openai:v0.22.0.post1-aarch64", "0.22.0", True),
+        ("quay.io/ascend/vllm-ascend:v0.18.0rc1-a3", "0.18.0", True),
+        ("mirror.example:443/ascend/vllm-ascend:v0.20.2rc1-310p-openeuler", "0.20.2", True),
+        ("vllm/vllm-openai-rocm:v0.16.0", "0.16.0", False),
+        (f"vllm/vllm-openai@sha256:{KNOWN}", "0.25.1", True),
+        (f"mirror.example:5000/hub/llm@sha256:{KNOWN}", "0.25.1", True),
+        (f"vllm/vllm-openai:v0.28.0@sha256:{KNOWN}", "0.25.1", True),
     ],
 )
 def test_a_release_is_read_from_the_tag(image: str, version: str, certain: bool) -> None:
@@ -57,6 +67,13 @@ def test_a_release_is_read_from_the_tag(image: str, version: str, certain: bool)
         "registry.example/team/llm-server:v0.20.0",
         "kserve/huggingfaceserver:v0.15.0-gpu",
         "vllm/vllm-openai:v0.15.1234",
+        "vllm/vllm-openai:cu130-nightly",
+        "vllm/vllm-openai:nightly-0123456789abcdef0123456789abcdef01234567",
+        "vllm/vllm-openai:qwen3_5",
+        "vllm/vllm-openai:0123456789abcdef0123456789abcdef01234567",
+        "quay.io/ascend/vllm-ascend:main-310p",
+        "quay.io/ascend/vllm-ascend:nightly-a3",
+        f"registry.example/{KNOWN}",
         "",
     ],
 )

@@ -5,6 +5,8 @@ They replace no pod by themselves.
 import json
 from typing import Any
 
+import pytest
+from tests.unit.bodies import ended
 from tests.unit.engine import memory_models as models
 from tests.unit.stage import Stage, busy, watching
 from tests.wire.pods import told
@@ -110,3 +112,87 @@ async def test_an_invalid_report_is_ignored() -> None:
     for page in (b"", b"[]", b'{"models": {"target": 1}, "device": "much"}', b"\xff" * 9000):
         stage = await told_of(page)
         assert "facts" not in stage.cluster.status
+
+
+MOVES = {"accelerator": "nvidia", "image": "registry.example/specdec-runtime:latest"}
+
+
+def refusal(found: str, more: dict[str, Any] | None = None) -> Any:
+    """A pod whose image has another engine than its flags are for, as preflight ends it."""
+    said = {"reason": "EngineVersionDiffers", "field": "--model", "message": "engine: other", "found": found}
+    return ended(78, message=json.dumps(said | (more or {})))
+
+
+async def test_a_pod_that_found_another_engine_is_planned_again_at_once() -> None:
+    """It refused flags that its engine does not know. The next pods get the flags of that engine, without a rollback.
+
+    vLLM has --shutdown-timeout since 0.18.
+    """
+    stage = Stage(speculation=SPECULATION, engine=MOVES)
+    await stage.turn()
+    before = stage.revision
+    assert any(each.startswith("--shutdown-timeout") for each in stage.args)
+    stage.roll_out(engine=refusal("vllm 0.15.1"))
+    await stage.turn()
+    await stage.turn()
+    assert stage.revision != before
+    assert not any(each.startswith("--shutdown-timeout") for each in stage.args)
+    assert {"name": "SPECDEC_ENGINE", "value": "vllm 0.15.1"} in stage.predictor["model"]["env"]
+    (fact,) = stage.cluster.status["facts"]
+    assert (fact["role"], fact["engine"], fact["used"]) == ("Engine", "vllm 0.15.1", True)
+    assert "IMAGE-VERSION-FOUND" in json.dumps(stage.cluster.status["conditions"])
+    assert stage.cluster.status["phase"] == "RollingOut"
+    after = stage.revision
+    stage.roll_out(busy(), busy())
+    stage.restart()
+    await stage.until("WarmingUp")
+    assert stage.revision == after
+
+
+@pytest.mark.parametrize(
+    "said", [{"found": "vllm 0.33.0"}, {"found": "vllm-ascend 0.15.1"}, {"found": 3}, {"reason": "X"}]
+)
+async def test_an_engine_that_does_not_explain_a_refusal_changes_no_plan(said: dict[str, Any]) -> None:
+    """A tenant's pod may end with any message, and a later engine would replace the earlier for ever."""
+    stage = Stage(speculation=SPECULATION, engine=MOVES)
+    await stage.turn()
+    stage.roll_out(engine=refusal("vllm 0.15.1"))
+    await stage.turn()
+    await stage.turn()
+    stage.roll_out(engine=refusal("vllm 0.14.0", said))
+    await stage.until("Responding")
+    assert {each["engine"] for each in stage.cluster.status["facts"]} == {"vllm 0.15.1"}
+    assert not any(each.startswith("--shutdown-timeout") for each in stage.args)
+
+
+async def test_the_engine_that_a_pod_reports_enters_the_next_plan() -> None:
+    """Flags of running pods stay."""
+    page = json.loads(FACTS) | {"engine": "vllm 0.15.1"}
+    stage = Stage(speculation=SPECULATION, engine=MOVES)
+    await stage.turn()
+    stage.told_facts = json.dumps(page).encode()
+    stage.roll_out(busy(), busy())
+    await stage.until("Watching")
+    stage.now += 700
+    await stage.turn()
+    facts = {each["role"]: each for each in stage.cluster.status["facts"]}
+    assert (facts["Engine"]["engine"], facts["Engine"]["used"]) == ("vllm 0.15.1", False)
+    assert any(each.startswith("--shutdown-timeout") for each in stage.args)
+    stage.sis |= {"speculation": SPECULATION | {"tokens": 2}, "generation": 2}
+    await stage.turn()
+    await stage.turn()
+    assert not any(each.startswith("--shutdown-timeout") for each in stage.args)
+
+
+async def test_another_image_makes_its_engine_void() -> None:
+    """What was found in one image shows nothing about another."""
+    stage = Stage(speculation=SPECULATION, engine=MOVES)
+    await stage.turn()
+    stage.roll_out(engine=refusal("vllm 0.15.1"))
+    await stage.turn()
+    await stage.turn()
+    stage.sis |= {"engine": MOVES | {"image": "registry.example/specdec-runtime:ours"}, "generation": 2}
+    await stage.turn()
+    await stage.turn()
+    assert any(each.startswith("--shutdown-timeout") for each in stage.args)
+    assert "facts" not in stage.cluster.status

@@ -44,6 +44,10 @@ def driven(driver: tuple[int, int], cuda: int | None) -> Surroundings:
     return Surroundings(engine=(0, 33), accelerator=Accelerator.NVIDIA, driver=known, cuda=cuda)
 
 
+def rendered(asked: str, found: str, engine: tuple[int, int]) -> Surroundings:
+    return Surroundings(engine=engine, accelerator=Accelerator.NVIDIA, rendered_for=asked, found=found)
+
+
 def overlap(entries: dict[str, Any]) -> None:
     first, second = [each for name, each in entries.items() if name != "__metadata__"][:2]
     second["data_offsets"] = [first["data_offsets"][1] - 2, second["data_offsets"][1] - 2]
@@ -229,6 +233,10 @@ PLACES = (
           build=pair(), around=small(20_000, Accelerator.CPU)),
     Fault(what="a driver of another CUDA", id="DriverTooOld", words="it must be R580 or newer",
           build=pair(), around=driven((12, 8), 13)),
+    Fault(what="flags of a later engine", id="EngineVersionDiffers", words="has no --shutdown-timeout",
+          build=pair(None, "--shutdown-timeout=50"), around=rendered("vllm 0.33.0", "vllm 0.15.1", (0, 15))),
+    Fault(what="flags of another engine that this one has", id="EngineVersionOther", words="set spec.engine.version to",
+          build=pair(), around=rendered("vllm 0.33.0", "vllm 0.32.0", (0, 32))),
 )  # fmt: skip
 
 FAULTS = (*FILES, *MISMATCHES, *METHODS, *HEADS, *PLACES)

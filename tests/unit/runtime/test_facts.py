@@ -108,3 +108,10 @@ def test_a_folder_that_cannot_be_written_costs_the_facts_alone(
     facts.leave(case(model(folder, "target")))
     assert "the operator plans without it" in capfd.readouterr().out
     assert asked() == (200, b"{}")
+
+
+def test_it_reports_the_engine(folder: Path) -> None:
+    """The operator plans the flags of the next pods with it."""
+    around = surroundings.Surroundings(found="vllm 0.15.1")
+    facts.leave(preflight.gather(Flags(args={"model": str(model(folder, "target"))}, speculation=None), around))
+    assert json.loads(asked()[1])["engine"] == "vllm 0.15.1"

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.unit.runtime import models, scenes
+from tests.unit.runtime.faults import rendered
 from tests.unit.runtime.scenes import Build, Change, gone, text
 
 from specdec_engine.exit_codes import REFUSED
+from specdec_engine.found_engine import DIFFERS
 from specdec_engine.rule import Finding, Rule, Severity
 from specdec_runtime import __main__ as commands
 from specdec_runtime import flags, preflight, refusal
@@ -111,6 +113,14 @@ def test_a_refusal_carries_the_first_reason_and_every_sentence(pair: tuple[Path,
         preflight.enforce(findings)
     assert caught.value.refusal.reason == "TargetConfigInvalid"
     assert str(pair[1] / "config.json") in caught.value.refusal.message
+
+
+def test_the_operator_gets_the_engine_that_was_found(pair: tuple[Path, Path]) -> None:
+    """A refusal without it could not be planned with."""
+    around = rendered("vllm 0.33.0", "vllm 0.15.1", (0, 15))
+    with pytest.raises(refusal.RefusedError) as caught:
+        preflight.enforce(preflight.inspect(flags.read([f"--model={pair[0]}", "--shutdown-timeout=50"]), around))
+    assert (caught.value.refusal.reason, caught.value.refusal.found) == (DIFFERS, "vllm 0.15.1")
 
 
 def test_the_command_looks_at_two_folders_on_any_machine(

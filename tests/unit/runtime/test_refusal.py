@@ -30,6 +30,11 @@ def test_the_termination_log_gets_one_json_line(log: Path, capsys: pytest.Captur
     assert "DraftMissing: it is not there" in capsys.readouterr().err
 
 
+def test_what_was_found_instead_is_in_the_line_for_the_operator() -> None:
+    found = refusal.Refusal(reason="EngineVersionDiffers", field="--model", message="x", found="vllm 0.15.1")
+    assert json.loads(found.line())["found"] == "vllm 0.15.1"
+
+
 def test_a_long_sentence_is_cut_so_that_the_line_stays_json() -> None:
     """The kubelet keeps 4096 bytes; beyond them the operator would read half a line."""
     long = refusal.Refusal(reason="VocabularyMismatch", field="--model", message="é" * 9000)
