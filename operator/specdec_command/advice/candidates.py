@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from specdec_command.advice import estimate
 from specdec_command.advice.catalogue import (
@@ -17,7 +17,7 @@ from specdec_command.advice.catalogue import (
     runs_on,
 )
 from specdec_command.advice.estimate import UNDER_LOAD, WORTH, price, under
-from specdec_command.advice.proposals import case_of, proposals
+from specdec_command.advice.proposals import case_of, of_source, proposals
 from specdec_command.advice.request import AdviceRequest
 from specdec_engine.case import Json
 from specdec_engine.check import check
@@ -60,6 +60,9 @@ class Candidate:
     def tokens(self) -> int | None:
         """K."""
         return self.speculation.get("tokens")
+
+
+_REGISTRY: Final = "vLLM, config/speculative.py"
 
 
 def candidates(request: AdviceRequest) -> tuple[Candidate, ...]:
@@ -117,19 +120,27 @@ def _facts(findings: tuple[Finding, ...], severity: Severity) -> tuple[MethodFac
 def _judged(request: AdviceRequest, made: Candidate, few: Band) -> Candidate:
     """Whether it is expected to pay."""
     if "tokensByBatchSize" in made.speculation:
-        return replace(made, standing=MethodStanding.FITS, speedup=few, by_load=True, reasons=(*_why(made), UNDER_LOAD))
+        return replace(
+            made, standing=MethodStanding.FITS, speedup=few, by_load=True, reasons=(*_why(request, made), UNDER_LOAD)
+        )
     if request.load is PodLoad.MANY:
         return replace(made, standing=MethodStanding.POOR, reasons=(UNDER_LOAD,))
     pays = made.speedup.cautious >= WORTH
     loaded = () if request.load is PodLoad.FEW else (UNDER_LOAD,)
-    return replace(made, standing=MethodStanding.FITS if pays else MethodStanding.POOR, reasons=(*_why(made), *loaded))
+    return replace(
+        made, standing=MethodStanding.FITS if pays else MethodStanding.POOR, reasons=(*_why(request, made), *loaded)
+    )
 
 
-def _why(made: Candidate) -> Iterator[MethodFact]:
-    """What the expectation rests on."""
+def _why(request: AdviceRequest, made: Candidate) -> Iterator[MethodFact]:
+    """What the expectation rests on. Its K and what is known of that K come from the same source."""
     advice = METHODS[made.method]
-    if advice.needs is GuessSource.INSIDE:
-        yield MethodFact(
-            "its heads were trained with the target, so no second checkpoint is needed", "the target's config.json"
-        )
+    if advice.needs is GuessSource.INSIDE and "draft" not in made.speculation:
+        read = "the target's config.json" if request.config is not None else f"by the name alone; {_REGISTRY}"
+        yield MethodFact("its heads were trained with the target, so no second checkpoint is needed", read)
+    known = of_source(request, made.method)
+    if known is not None:
+        yield known.fact
+    if known is not None and known.gain:
+        return
     yield from advice.speedup_notes

@@ -5,6 +5,8 @@ the method's speed-up when more requests run at once.
 from typing import Final
 
 from specdec_command.advice.catalogue import Band, GuessSource, MethodAdvice, MethodFact, PodLoad
+from specdec_command.advice.families import TargetFamily, family_named
+from specdec_command.advice.published import PUBLISHED, PublishedUse, published
 from specdec_command.advice.request import AdviceRequest
 from specdec_engine.case import Case, ModelFolderFacts
 from specdec_engine.memory.inputs import inputs_of
@@ -51,15 +53,14 @@ def missing(request: AdviceRequest, advice: MethodAdvice) -> tuple[MethodFact, .
 def to_find(request: AdviceRequest, advice: MethodAdvice) -> tuple[MethodFact, ...]:
     """Drafts that are known for the family, or what to look for; empty where none is known of."""
     family, method = request.family, advice.method
-    if family is None:
-        return (MethodFact("search for one whose model card names exactly this target", "Hugging Face hub"),)
-    named = tuple(
-        MethodFact(f"for example, {each.name} is for {each.target}", f"https://huggingface.co/{each.name}")
-        for each in family.known
-        if each.method == method
-    )
-    if named or method not in family.trained:
-        return named
+    exact = tuple(each.fact for each in published(request.repository, method) if each.draft)
+    if family is None or exact:
+        return exact or (MethodFact("search for one whose model card names exactly this target", "Hugging Face hub"),)
+    named = [each.fact for each in PUBLISHED if each.draft and each.method == method and _of(family, each)]
+    if named:
+        return tuple(MethodFact(f"for example, {each.says}", each.source) for each in named[:_EXAMPLES])
+    if method not in family.trained:
+        return ()
     return (
         MethodFact(
             f"{method} drafts exist for {family.name}; their model cards name the exact target", "Hugging Face hub"
@@ -67,6 +68,11 @@ def to_find(request: AdviceRequest, advice: MethodAdvice) -> tuple[MethodFact, .
     )
 
 
+def _of(family: TargetFamily, each: PublishedUse) -> bool:
+    return family_named(each.target) == family
+
+
+_EXAMPLES: Final = 2
 WORTH: Final = 1.05
 """A cautious speed-up below this is not worth a draft, a longer start and another thing that can break."""
 UNDER_LOAD: Final = MethodFact(

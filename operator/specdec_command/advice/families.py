@@ -1,4 +1,4 @@
-"""Model families, and the drafts that are known to exist for them: data/families.json."""
+"""Model families: data/families.json."""
 
 import re
 from collections.abc import Mapping
@@ -9,24 +9,15 @@ from typing import Any, Final
 from specdec_command.advice.catalogue import data
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A published draft. method: that runs it; name: on the Hugging Face hub; target: the model it is made for."""
-
-    method: str
-    name: str
-    target: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFamily:
     """One family of targets.
 
     also: other names that mean it. unlike: parts of names of models that only begin like it.
     model_types: as config.json spells them.
-    architectures: where the model type is another family's.
+    architectures: as config.json spells them; they decide before the model type.
     mtp_heads: tokens that its own heads guess; 0: it has none, or they are a checkpoint of their own.
-    trained: methods for which drafts of this family exist, though no checkpoint is named here.
+    trained: methods for which drafts of this family exist.
     """
 
     name: str
@@ -35,25 +26,32 @@ class TargetFamily:
     model_types: tuple[str, ...]
     architectures: tuple[str, ...] = ()
     mtp_heads: int = 0
-    known: tuple[Checkpoint, ...] = ()
     trained: tuple[str, ...] = ()
     note: str = ""
 
 
 def _family(row: Mapping[str, Any]) -> TargetFamily:
     """Lists of JSON become tuples, which a family of the table is compared by."""
-    known = tuple(Checkpoint(*each) for each in row.get("known", ()))
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return TargetFamily(**{**plain, "known": known})
+    return TargetFamily(**plain)
 
 
 _LATER: Final = re.compile(r"\.\d")
 """Behind the name of a family: a later version, whose models may differ."""
+_TYPE: Final = re.compile(r"[_\d]")
+"""What a model type has that no other word has: `llama` alone may mean any Llama."""
 FAMILIES: Final = tuple(map(_family, data("families")["families"]))
 
 
 def family_named(word: str) -> TargetFamily | None:
-    """The family that a word means, such as `qwen3`, `Qwen3-8B` or `meta-llama/Llama-3.1-8B-Instruct`."""
+    """The family that a word means: `qwen3`, `Qwen3-8B`, `meta-llama/Llama-3.1-8B-Instruct`, or the model type of a
+    config.json such as `qwen3_5`.
+    """
+    typed = next((each for each in FAMILIES if word.lower() in each.model_types and _TYPE.search(word)), None)
+    return typed or _by_name(word)
+
+
+def _by_name(word: str) -> TargetFamily | None:
     wanted = _joined(word.rsplit("/", 1)[-1].lower().removeprefix("meta-"))
     fitting = [(len(name), each) for each in FAMILIES for name in (each.name, *each.also) if _begins(wanted, name)]
     found = max(fitting, key=lambda pair: pair[0], default=(0, None))[1]

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from specdec_command.advice.catalogue import MethodAdvice, PodLoad
 from specdec_command.advice.estimate import own_heads
+from specdec_command.advice.published import PublishedUse, published
 from specdec_command.advice.request import AdviceRequest
 from specdec_engine.case import Case, Json, ModelFolderFacts
 from specdec_engine.methods import MOST_TOKENS
@@ -85,10 +86,18 @@ def _tokens(request: AdviceRequest, advice: MethodAdvice) -> Iterator[int | None
 def _wanted(request: AdviceRequest, advice: MethodAdvice) -> int:
     tokens = dict(advice.tokens or {})
     quiet = PodLoad.FEW if _guesses_by_load(request, advice) else request.load
+    if quiet is PodLoad.FEW and (known := of_source(request, advice.method)) and known.tokens:
+        return known.tokens
     heads = own_heads(request) if advice.method == "mtp" else 0
     if heads > 1:
         return heads if quiet is PodLoad.FEW else min(heads, 2)
     return tokens[quiet]
+
+
+def of_source(request: AdviceRequest, method: str) -> PublishedUse | None:
+    """How a source runs exactly this target with this method, and with the available draft or its own heads."""
+    draft = request.draft.uri.removeprefix("hf://").partition(":")[0] if request.draft else ""
+    return next((each for each in published(request.repository, method) if each.draft == draft), None)
 
 
 def _trained(request: AdviceRequest, advice: MethodAdvice) -> int:

@@ -92,8 +92,10 @@ def _headline(
 def _steps(request: AdviceRequest, choice: Candidate | None, methods: tuple[Candidate, ...]) -> list[str]:
     steps = [] if request.uri else ["Before you apply the manifest, set spec.model.uri to the location of your target."]
     for each in _better(request, choice, methods):
-        what = "; ".join(reason.says.rstrip(".") for reason in each.reasons)
+        what = "; ".join(f"{reason.says.rstrip('.')} [{reason.source}]" for reason in each.reasons)
         steps.append(f"{each.method} would be better ({each.speedup} times as fast): {what}.")
+        if "hf://" in what:
+            steps.append("The page of a draft has its licence. To use one: --draft URI --draft-kind METHOD.")
     if methods and request.family is not None and request.family.note:
         steps.append(request.family.note)
     if choice is None:

@@ -60,6 +60,7 @@ class AdviceRequest:
     """One service.
 
     name: of the service. uri: where the target lies; None: a place is made up.
+    repository: of the target on a hub, as far as the user named it.
     config: its config.json; None where only the family is known.
     concurrency: requests that one pod answers at once at its busy times.
     version: of the engine, as in spec.engine.version; None: this release's image.
@@ -69,6 +70,7 @@ class AdviceRequest:
 
     name: str
     uri: str | None = None
+    repository: str = ""
     config: Json | None = None
     family: TargetFamily | None = None
     workload: Workload = Workload.CHAT

@@ -92,7 +92,12 @@ def _text(recommendation: Recommendation) -> None:
     typer.echo(f"---\n{manifest(recommendation)}", nl=False)
 
 
-Target = Annotated[str, typer.Argument(help="The target's config.json or its folder, or a family such as llama-3.")]
+Target = Annotated[
+    str,
+    typer.Argument(
+        help="The target's config.json or its folder, a model such as hf://Qwen/Qwen3-8B, or a family such as llama-3."
+    ),
+]
 Work = Annotated[Workload, typer.Option(help="The kind of requests.")]
 Busy = Annotated[int, typer.Option(min=1, help="Concurrent requests per pod at busy times.")]
 On = Annotated[Accelerator, typer.Option(help="The hardware of the engine.")]
@@ -165,8 +170,20 @@ def _answer(request: AdviceRequest, form: Form) -> None:
 
 def _request(target: str, name: str | None, uri: str | None) -> AdviceRequest:
     place = _place(target)
-    config, family = _target(target, place)
-    return AdviceRequest(name=name or _slug(target, place), uri=uri, config=config, family=family)
+    named = _repository(target) if place is None else ""
+    config, family = _target(named or target, place)
+    given = target if "://" in target and place is None else None
+    known = AdviceRequest(name=name or _slug(named or target, place), config=config, family=family)
+    return replace(known, uri=uri or given, repository=named)
+
+
+def _repository(target: str) -> str:
+    """The repository of a hub that a word or a URI names, without a revision; empty for one that names none."""
+    scheme, there, rest = target.rpartition("://")
+    if there and scheme != "hf":
+        return ""
+    name = rest.partition(":")[0].strip("/")
+    return name if there or name.count("/") == 1 else ""
 
 
 def _place(word: str) -> Path | None:

@@ -61,9 +61,29 @@ def test_the_yaml_is_a_sis_that_validate_takes(words: tuple[str, ...]) -> None:
 def test_people_read_the_reasons_and_the_sis() -> None:
     """The answer first, each method with its standing, the service last."""
     text = run("glm-4.5")
-    assert text.startswith("Use mtp with K 2: expect 1.30 to 2.00 times as fast with 4 requests at once.")
+    assert text.startswith("Use mtp with K 1: expect 1.30 to 2.00 times as fast with 4 requests at once.")
     assert all(word in text for word in ("fits", "poor", "missing", "refused"))
-    assert yaml.safe_load(text.rpartition("---\n")[2])["spec"]["speculation"] == {"method": "mtp", "tokens": 2}
+    assert yaml.safe_load(text.rpartition("---\n")[2])["spec"]["speculation"] == {"method": "mtp", "tokens": 1}
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen3.6-27B-FP8", "Qwen/Qwen3.8-27B", "qwen3_5", "qwen3.5"])
+def test_the_family_that_is_met_most_fits_its_own_heads(model: str) -> None:
+    """Never the advice of Qwen3, and nothing is claimed from a file that was not read."""
+    text = run(model, "--format", "yaml")
+    assert yaml.safe_load(text)["spec"]["speculation"]["method"] == "mtp"
+    assert "config.json]" not in text
+
+
+@pytest.mark.parametrize("uri", ["hf://openai/gpt-oss-120b:main", "hf://Qwen/Qwen3.6-27B", "s3://models/Qwen3-8B"])
+def test_a_uri_stays(uri: str) -> None:
+    """Also with a revision."""
+    assert yaml.safe_load(run(uri, "--format", "yaml"))["spec"]["model"]["uri"] == uri
+
+
+@pytest.mark.parametrize("word", ["pvc://models/nobody", "Qwen/Qwen3.7-32B", "hf://acme/nobody"])
+def test_what_is_not_known_is_an_error_with_the_way_out(word: str) -> None:
+    """An unknown member of a known series gets no other family's advice."""
+    assert "pass the target's config.json" in run(word, code=2)
 
 
 def test_programs_read_everything() -> None:
