@@ -6,11 +6,10 @@ from typing import Final
 from specdec_command.advice.catalogue import MethodFact
 from specdec_command.advice.families import architectures
 from specdec_command.advice.request import AdviceRequest, Use
+from specdec_engine.rules.features import generates_nothing
 from specdec_engine.shape import count_all, read_shape
 from specdec_engine.version import Version
 
-_NO_GENERATOR: Final = ("ForSequenceClassification", "ForTokenClassification", "RewardModel", "ForEmbedding")
-_ENCODERS: Final = ("bert", "roberta", "xlm-roberta", "modernbert", "distilbert")
 _SMALL: Final = 1_000_000_000
 _SHORT: Final = 8
 _PREFILL: Final = 100
@@ -24,7 +23,7 @@ def unsuitable(request: AdviceRequest) -> tuple[MethodFact, ...]:
 def _no_generator(request: AdviceRequest) -> Iterator[MethodFact]:
     config = request.config or {}
     names = architectures(config)
-    if config.get("model_type") in _ENCODERS or any(mark in name for name in names for mark in _NO_GENERATOR):
+    if generates_nothing(names, config.get("model_type")):
         model = ", ".join(names) or config.get("model_type")
         yield MethodFact(f"{model} generates no text, so there are no tokens to guess", "its config.json")
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from specdec_command.cli.input import as_json, say
 from specdec_engine import check
 from specdec_engine.rule import Rule, Severity, rules_in
-from specdec_operator.engine import image, instrument
+from specdec_operator.engine import budget, image, instrument
 from specdec_operator.staging import rules as staging_rules
 
-RULES: Final = (*rules_in(staging_rules, image, instrument), *check.RULES)
+RULES: Final = (*rules_in(staging_rules, image, instrument, budget), *check.RULES)
 """In the order in which they are asked: what brings the models, then what runs them."""
 
 

@@ -121,16 +121,20 @@ def allows_synthetic(body: dict[str, Any]) -> bool:
 def findings_of(spec: dict[str, Any], *, draft_path: str, synthetic: bool) -> tuple[Finding, ...]:
     """What the engine's rules find in a spec that the API server took. Raises Invalid for what cannot be translated."""
     request = translate(spec, draft_path=draft_path, synthetic=synthetic)
+    memory: tuple[Finding, ...] = ()
     if _plans_memory(spec):
-        from specdec_operator.engine.budget import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
+        from specdec_operator.engine import budget  # noqa: PLC0415 - most specs plan no memory: a tenth of the time
 
-        budget(spec, request)
-    return (*request.findings, *check(request.case))
+        memory = tuple(budget.lowered_twice(spec, request, budget.budget(spec, request)))
+    return (*request.findings, *check(request.case), *memory)
 
 
 def _plans_memory(spec: dict[str, Any]) -> bool:
     memory, draft = spec.get("memory") or {}, (spec.get("speculation") or {}).get("draft") or {}
-    return "device" in memory or "size" in draft or memory.get("draftReserve", "Auto") != "Auto"
+    share = (spec.get("engine") or {}).get("gpuMemoryUtilization")
+    return bool(
+        "device" in memory or "size" in draft or share is not None or memory.get("draftReserve", "Auto") != "Auto"
+    )
 
 
 def _refused(document: Document, path: str, value: object, message: str, rule: str) -> DocumentProblem:

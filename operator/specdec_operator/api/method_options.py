@@ -39,13 +39,15 @@ class Ngram(Part):
 
     model_config = rules(
         rule(
-            "self.lookupMin <= self.lookupMax",
+            "self.lookupMin <= self.lookupMax || (self.lookupMin == 2 && self.lookupMax == 1)",
             "lookupMin must be <= lookupMax; a number that is not set is 2 for lookupMin, 5 for lookupMax",
             ".lookupMin",
         )
     )
 
-    lookup_min: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(2, description="Shortest match, in tokens.")
+    lookup_min: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(
+        2, description="Shortest match, in tokens. If lookupMax is 1, it is 1."
+    )
     lookup_max: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = Field(5, description="Longest match, in tokens.")
 
 

@@ -1,5 +1,6 @@
 """From what is asked to the memory plan, and from the plan to the engine's flags. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -8,12 +9,21 @@ from specdec_engine.memory.cpu import CACHE_FLAG, can_lower, told_cache
 from specdec_engine.memory.facts import NOTHING, Known
 from specdec_engine.memory.inputs import NONE, Reserve, inputs_of, parse_reserve
 from specdec_engine.memory.plan import DeviceMemory, MemoryPlan, plan
+from specdec_engine.memory.utilization import WHOLE, default_millionths
+from specdec_engine.rule import Finding, Rule, Severity
 from specdec_engine.version import Flavor
 from specdec_operator.engine.devices import TOLD_BY_POD, device_of, given_bytes
 from specdec_operator.engine.translate import EngineRequest
 from specdec_operator.errors import Invalid
 
 _FLAG: Final = "gpu_memory_utilization"
+_ROUNDING: Final = 1e-9
+TWICE: Final = Rule(
+    id="MEMORY-SHARE-TWICE",
+    severity=Severity.WARNED,
+    says="A share of memory that leaves room for the draft must not be lowered again.",
+    source="this project: docs/memory.md",
+)
 
 
 def budget(
@@ -65,6 +75,18 @@ def _budget(
         settled=settled,
     )
     return replace(plan(inputs), device=device)
+
+
+def lowered_twice(spec: Json, request: EngineRequest, planned: MemoryPlan) -> Iterator[Finding]:
+    """A share that the user set as low as the plan would lower the default, and that is lowered further."""
+    share, default = (spec.get("engine") or {}).get("gpuMemoryUtilization"), default_millionths(request.case.build)
+    if share is None or planned.lowered_by <= 0 or share + planned.lowered_by > default / WHOLE + _ROUNDING:
+        return
+    message = (
+        f"the draft's reserve lowers it to {planned.utilization:g}, although it is below the engine's default of "
+        f"{default / WHOLE:g} by that much already; if it leaves room for the draft, set memory.draftReserve to None"
+    )
+    yield TWICE.broken("spec.engine.gpuMemoryUtilization", share, message)
 
 
 def _reserve(spec: Json, request: EngineRequest) -> Reserve:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specdec_engine.memory.inputs import MemoryInputs, ReserveKind
-from specdec_engine.version import Flavor, Version
+from specdec_engine.version import Build, Flavor, Version
 
 WHOLE: Final = 1_000_000  # the whole device
 _STEP: Final = 10_000  # a lowered utilisation is rounded down to 0.01
@@ -45,7 +45,12 @@ def asked_millionths(inputs: MemoryInputs) -> int:
     """The user's utilisation, or the default of the vLLM inside."""
     if inputs.utilization is not None:
         return round(inputs.utilization * WHOLE)
-    return 920_000 if inputs.build.vllm >= _HIGHER_SINCE else 900_000
+    return default_millionths(inputs.build)
+
+
+def default_millionths(build: Build) -> int:
+    """The default of the vLLM inside."""
+    return 920_000 if build.vllm >= _HIGHER_SINCE else 900_000
 
 
 def choose(

@@ -1,7 +1,7 @@
 """Features of the server that meet speculation."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from specdec_engine.model_runner import Runner, runner
@@ -9,6 +9,10 @@ from specdec_engine.resolve import Resolved
 from specdec_engine.rule import Finding, at_flag, broken
 from specdec_engine.tables import in_release
 
+_POOLING: Final = ("ForSequenceClassification", "ForTokenClassification", "RewardModel", "ForEmbedding")
+_ENCODERS: Final = frozenset(("bert", "roberta", "xlm-roberta", "modernbert", "distilbert"))
+_POOLING_NAME: Final = re.compile(r"(?:^|[-_.])(?:embed|embedding|reranker|reward)(?:[-_.]|$)", re.IGNORECASE)
+_TASKS: Final = frozenset(("embed", "embedding", "classify", "score", "reward", "token_embed", "token_classify"))
 _OVERLAPPING: Final = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _EAGLE_LIKE: Final = frozenset(("eagle", "eagle3", "mtp", "dflash", "dspark"))
 
@@ -60,13 +64,27 @@ def _with_speculation(resolved: Resolved) -> Iterator[Finding]:
         yield at_flag(
             "LOGITS-PROCESSORS", "logits_processors", args["logits_processors"], "remove them, or speculation"
         )
-    if args.get("runner") == "pooling":
-        yield at_flag(
-            "POOLING",
-            "runner",
-            "pooling",
-            "a pooling model generates no tokens, so there is nothing to guess; remove speculation",
-        )
+    yield from _pools(resolved)
+
+
+def generates_nothing(architectures: Iterable[str], model_type: object) -> bool:
+    """Whether a model is certain to return vectors or scores instead of tokens."""
+    return model_type in _ENCODERS or any(mark in name for name in architectures for mark in _POOLING)
+
+
+def _pools(resolved: Resolved) -> Iterator[Finding]:
+    """By a flag, by the config, or by the target's name if its config is not known."""
+    args, target, message = resolved.case.args, resolved.target, "generates no tokens, so there is nothing to guess"
+    flag = next((name for name in ("runner", "convert", "task") if args.get(name) in {"pooling", *_TASKS}), "")
+    name = resolved.case.target_name.rstrip("/").rpartition("/")[2].partition(":")[0]
+    if flag:
+        yield at_flag("POOLING", flag, args[flag], f"a pooling model {message}; remove speculation")
+    elif target is not None and generates_nothing(target.architectures, target.model_type):
+        which = ", ".join(target.architectures) or target.model_type
+        yield broken("POOLING", "target.architectures", which, f"{which} {message}; remove speculation")
+    elif target is None and _POOLING_NAME.search(name):
+        message = f"by its name, {name} {message}; remove speculation, or name the model differently"
+        yield broken("POOLING", "target", resolved.case.target_name, message)
 
 
 def _text_only(resolved: Resolved) -> bool:

@@ -21,6 +21,8 @@ from specdec_engine.version import Flavor, Version
 _SIZES: Final = "cudagraph_capture_sizes"
 _END: Final = "max_cudagraph_capture_size"
 _CONFIG: Final = "compilation_config"
+_BUSY: Final = 32
+"""Requests from which speculation gains little in any case: graphs that the engine chose need not cover more."""
 
 
 def check(resolved: Resolved) -> Iterator[Finding]:
@@ -88,6 +90,8 @@ def _left(found: Coverage, resolved: Resolved) -> Iterator[Finding]:
         f"largest graph has {max(found.sizes, default=found.largest)}; a batch may have {found.asked}"
     )
     chosen = (found.chosen or found.limited) and resolved.method != "suffix"  # which seldom drafts that many
+    if not chosen and found.requests > _BUSY:
+        return
     rule = "GRAPH-COVERAGE" if chosen else "GRAPH-COVERAGE-DEFAULT"
     yield at_flag(rule, _place(resolved), found.asked, f"{message}; {_way_out(found, most, resolved)}")
 

@@ -105,7 +105,7 @@ def _draft(draft: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
     if drafts_at_once and not _masked(draft):
         message = f"add one of {', '.join(MASKS)} to the draft's config, or remove parallel_drafting"
         yield broken("PARALLEL-MASK", "draft.mask_token_id", None, message)
-    if method in ("eagle", "eagle3") and resolved.target is not None:
+    if method in ("eagle", *aux_layers.WITH_AUX) and resolved.target is not None:
         yield from _head(draft, resolved.target, resolved)
     if method in aux_layers.WITH_AUX and resolved.target is not None and resolved.target.layers:
         yield from _layers(draft, resolved.target.layers, method)
@@ -132,8 +132,8 @@ def _masked(draft: ModelConfig) -> bool:
 
 
 def _head(draft: ModelConfig, target: ModelConfig, resolved: Resolved) -> Iterator[Finding]:
-    """How an EAGLE head fits the target."""
-    wants = whole(draft.config, "target_hidden_size") if resolved.method == "eagle3" else None
+    """How a head that reads the target's hidden states fits it."""
+    wants = whole(draft.config, "target_hidden_size") if resolved.method in aux_layers.WITH_AUX else None
     wants = wants or draft.hidden_size
     if wants and target.hidden_size and wants != target.hidden_size:
         message = f"the head was trained for a hidden size of {wants}, but the target has {target.hidden_size}"

@@ -119,7 +119,7 @@ def widths(case: PreflightCase) -> Iterator[Finding]:
     if head is None or wanted is None:
         return
     declared = head.number("target_hidden_size")
-    if declared is None and case.method in {"eagle", "medusa", "eagle3"}:
+    if declared is None and case.method in {"eagle", "medusa", "eagle3", "dflash"}:
         declared = head.number("hidden_size")
     if declared is not None and declared != wanted:
         yield WIDTH.found(

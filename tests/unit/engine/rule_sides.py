@@ -301,6 +301,12 @@ SIDES: list[tuple[str, Case, Case]] = [
         case({**HIDDEN, "draft_model_config": {"hf_config": {"eagle_aux_hidden_state_layer_ids": [4]}}}),
     ),
     ("POOLING", case(MODEL, draft="d-llama", runner="pooling"), case(runner="pooling")),
+    ("POOLING", case(spec("ngram"), convert="embed"), case(spec("ngram"), convert="none")),
+    (
+        "POOLING",
+        case(spec("ngram"), version="0.11.2", task="score"),
+        case(spec("ngram"), version="0.11.2", task="generate"),
+    ),
     (
         "ENCODER-PRODUCER",
         case(ec_transfer_config={"ec_role": "ec_producer"}),

@@ -53,5 +53,6 @@ SIDES: list[tuple[str, Case, Case]] = [
     ("GRAPH-COVERAGE", gpu("0.33.0", max_num_seqs=129), gpu("0.33.0", max_num_seqs=128)),
     ("GRAPH-COVERAGE", gpu("0.33.0", max_num_seqs=129), gpu("0.33.0", max_num_seqs=129, enforce_eager=True)),
     ("GRAPH-COVERAGE", gpu("0.33.0", max_num_seqs=129), case(spec("suffix"), version="0.33.0", max_num_seqs=129)),
-    ("GRAPH-COVERAGE-DEFAULT", gpu("0.33.0"), gpu("0.33.0", enforce_eager=True)),
+    ("GRAPH-COVERAGE-DEFAULT", gpu("0.33.0", 15), gpu("0.33.0", 15, enforce_eager=True)),
+    ("GRAPH-COVERAGE-DEFAULT", gpu("0.33.0", 15), gpu("0.33.0")),
 ]

@@ -55,7 +55,24 @@ def called(draft: str, method: str = "eagle") -> Case:
     return replace(newest(spec(method, model="/d"), target=None), draft_name=draft)
 
 
+def targeted(name: str, **config: Any) -> Case:
+    """A target of which only the name is known, or only the config."""
+    return replace(newest(spec("ngram"), target=config or None), target_name=name)
+
+
 SIDES: list[tuple[str, Case, Case]] = [
+    (
+        "HEAD-HIDDEN",
+        newest(spec("dflash"), target="qwen3", draft=DFLASH | {"hidden_size": 128}),
+        newest(spec("dflash"), target="qwen3", draft=DFLASH),
+    ),
+    ("POOLING", targeted("hf://Qwen/Qwen3-Embedding-8B:main"), targeted("hf://Qwen/Qwen3-8B:main")),
+    ("POOLING", targeted("pvc://m/bge-reranker-v2"), targeted("pvc://embedding-team/llama-reward2")),
+    (
+        "POOLING",
+        targeted("pvc://m/t", model_type="qwen2", architectures=["Qwen2ForSequenceClassification"]),
+        targeted("pvc://m/t-embedding", model_type="qwen2", architectures=["Qwen2ForCausalLM"]),
+    ),
     (
         "HEAD-NAME",
         called("hf://yuhuili/EAGLE3-LLaMA3.1-Instruct-8B:main"),

@@ -40,6 +40,10 @@ def container(name: str) -> Any:
         ("version-without-image", "IMAGE-OF-VERSION", Severity.WARNED, "has 0.33.0, so the pods run docker.io/vllm/"),
         ("graph-coverage", "GRAPH-COVERAGE", Severity.WARNED, "above 8 requests"),
         ("mtp-prefix-hybrid", "MTP-PREFIX", Severity.WARNED, "vLLM issue 53912"),
+        ("share-lowered-already", "MEMORY-SHARE-TWICE", Severity.WARNED, "lowers it to 0.75"),
+        ("embeddings", "POOLING", Severity.WARNED, "Qwen3-Embedding-8B generates no tokens"),
+        ("medusa-with-a-schedule", "SCHEDULE-MEDUSA", Severity.REFUSED, "remove the schedule"),
+        ("draft-model-with-a-schedule", "SCHEDULE-UNREAD", Severity.WARNED, "drafts all 3 tokens"),
     ],
 )
 def test_what_is_found(name: str, rule: str, severity: Severity, words: str) -> None:
@@ -53,6 +57,7 @@ def test_what_is_found(name: str, rule: str, severity: Severity, words: str) -> 
     [
         *("tag-without-version", "first-npu-mtp", "four-requests-on-npus", "verification-beside-other-keys"),
         *("version-without-image", "own-compilation-config", "mtp-prefix-hybrid", "graph-coverage"),
+        *("match-of-one-token", "share-of-the-default"),
     ],
 )
 def test_what_runs_is_not_refused(name: str) -> None:
@@ -67,6 +72,11 @@ def test_what_runs_is_not_refused(name: str) -> None:
         (
             "own-compilation-config",
             '--compilation-config={"cudagraph_capture_sizes":[3,6,9,12,18,24,30],"cudagraph_mode":"FULL_DECODE_ONLY"}',
+        ),
+        (
+            "match-of-one-token",
+            '--speculative-config={"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":1,'
+            '"prompt_lookup_min":1}',
         ),
         ("first-npu-mtp", '--speculative-config={"method":"deepseek_mtp","num_speculative_tokens":2}'),
     ],
@@ -105,3 +115,9 @@ def test_models_that_are_known_add_their_warnings() -> None:
     target = ModelFolderFacts(path="/t", config=KINDS["ds3-n1"] | {"num_attention_heads": 128})
     assert "K-REPEATS" not in found("repeated-heads")
     assert "K-REPEATS" in {each.rule.id for each in made("repeated-heads", target=target).warnings}
+
+
+def test_a_share_that_has_room_above_it_is_lowered_without_a_warning() -> None:
+    """0.9 is almost the engine's default, so it leaves no room for a draft. And what is lowered is shown by render."""
+    assert "MEMORY-SHARE-TWICE" not in found("share-of-the-default")
+    assert "--gpu-memory-utilization=0.85" in made("share-of-the-default").flags
