@@ -230,7 +230,7 @@ def _config(speculation: Json, build: Build, flags: Json, draft_path: str) -> Js
     for path, key in CONFIG:
         if _said(value := at(speculation, path)):
             config[key] = value
-    if config.get("prompt_lookup_max") == 1:  # below the default of the other, which nobody has to write
+    if config.get("prompt_lookup_max") == 1:  # below the default of lookupMin
         config["prompt_lookup_min"] = 1
     for field, key, values in WORDS:
         if word := values.get(speculation.get(field, "")):
