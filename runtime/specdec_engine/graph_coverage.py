@@ -38,7 +38,7 @@ def graph_mode(case: Case) -> str:
 def _unoptimized(case: Case) -> bool:
     """Whether a level of optimisation is chosen that captures nothing."""
     levels = (case.args.get("optimization_level"), case.part(_CONFIG, "level"), case.part(_CONFIG, "mode"))
-    return any(level == 0 and level is not False for level in levels)
+    return any(level in (0, "0") and level is not False for level in levels)
 
 
 def captures_decoding(case: Case) -> bool:

@@ -34,7 +34,8 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     sizes = users_sizes(resolved.case)
     if sizes and found:
         yield from _odd(sizes, found[0], resolved)
-    if found and all(each.requests < each.asked for each in found):
+    switched_off = users_largest(resolved.case) == 0
+    if found and not switched_off and all(each.requests < each.asked for each in found):
         yield from _left(found[0], resolved)
 
 
@@ -84,7 +85,8 @@ def _left(found: Coverage, resolved: Resolved) -> Iterator[Finding]:
         yield at_flag("GRAPH-START", _SIZES, list(found.sizes) or found.largest, message)
         return
     most = found.asked * found.step
-    covered = f"above {found.requests} requests" if found.requests else "with any number of requests"
+    several = f"above {found.requests} request{'s' if found.requests > 1 else ''}"
+    covered = several if found.requests else "with any number of requests"
     message = (
         f"decoding leaves the graphs {covered}, because each may have {found.step} tokens (K + 1) in a step and the "
         f"largest graph has {max(found.sizes, default=found.largest)}; a batch may have {found.asked}"
