@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 DIFFERS: Final = FolderRule(
     id=found_engine.DIFFERS,
     severity=Severity.REFUSED,
-    when="the operator rendered the pod for another version, and the installed one does not have one of the flags, "
-    "keys or methods",
-    says="The engine in the image is the one that the flags are for.",
+    when="the pod was rendered for another version",
+    says="The engine in the image has all flags, keys and methods of the pod.",
     without="`unrecognized arguments`, or a validation error, after the engine was imported.",
     source="vllm/engine/arg_utils.py, 0.11 to 0.33",
 )
 OTHER: Final = FolderRule(
     id="EngineVersionOther",
     severity=Severity.WARNED,
-    when="the operator rendered the pod for another version, and the installed one has all flags",
-    says="The engine in the image is the one that the flags are for.",
+    when="the same, and it has them",
+    says="The engine is the one that the flags are for.",
     without="Rules of another version were checked.",
     source="vllm/engine/arg_utils.py, 0.11 to 0.33",
 )
