@@ -24,6 +24,8 @@ CACHE_HITS: Final = "vllm:prefix_cache_hits_total"
 RUNNING: Final = "vllm:num_requests_running"
 WAITING: Final = "vllm:num_requests_waiting"
 CACHE_IN_USE: Final = "vllm:kv_cache_usage_perc"
+CACHE_IN_USE_BEFORE: Final = "vllm:gpu_cache_usage_perc"
+"""Its name up to vLLM 0.11, which has both."""
 
 
 def total(text: str, family: str) -> float | None:

@@ -26,7 +26,7 @@ ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
     *("api", "engine", "staging", "guard", "schema", "guest", "observe", "downloads", "render", "report", "shell"),
-    *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "web"),
+    *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "endpoint", "web"),
 )
 VALUE_MODULES = frozenset(
     (
@@ -78,7 +78,9 @@ PROGRAM = tuple(f"downloads/program/{name}.py" for name in ("failure", "claim", 
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
 MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("service", "baseline", "run"))
 """What `specdec measure` does to a cluster; the rest of its package decides and reports."""
-SHELL = (*PROGRAM, *MEASURE_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
+ENDPOINT_SHELL = ("endpoint/probe.py", "endpoint/troubles.py")
+"""What `specdec check` asks of a server, and what its client's errors mean."""
+SHELL = (*PROGRAM, *MEASURE_SHELL, *ENDPOINT_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
 """Files of pure packages that ask the cluster, or listen for browsers; the rest of their packages works on values."""
 PRINTS = "schema/crd.py"
 """Prints the CRD when it is run as a command."""
@@ -146,6 +148,7 @@ ORDER = {
     "display": "values in words, for the command and the page",
     "measure": "a service against its twin",
     "doctor": "what is wrong in a cluster",
+    "endpoint": "a running engine, by HTTP alone",
     "web": "the page of one process",
     "story": "recorded runs, played through the loop",
     "hooks": "what an installation runs before and after itself",

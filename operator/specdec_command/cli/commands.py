@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "replay": "replay:replay",
         "demo": "demo:demo",
         "doctor": "doctor:doctor",
+        "check": "check:check",
         "status": "status:status",
         "watch": "status:watch",
         "rollback": "annotate:rollback",

@@ -142,6 +142,11 @@ def _listed(places: list[str]) -> str:
     return ", ".join(places[:_MOST_PLACES]) + (" and others" if len(places) > _MOST_PLACES else "")
 
 
+def styles_for(severity: DoctorSeverity) -> str:
+    """How a terminal shows a severity."""
+    return _STYLES[severity]
+
+
 def signs_for(encoding: str | None) -> Mapping[str, str]:
     """Marks of the states that an output of this encoding can show."""
     return _SIGNS if glyphs_for(encoding or "") is UNICODE else _PLAIN

@@ -111,8 +111,13 @@ class Unread:
 
 
 def read_counters(page: str) -> Counters:
-    """The counters in a Prometheus text page. Raises ValueError when it is cut off, or when the kept lines are not
-    vLLM's counters, each of them once.
+    """The counters in a Prometheus text page. Raises ValueError as samples_of and counters_of do."""
+    return replace(counters_of(samples_of(page)), kv_cache=read_kv_cache(page))
+
+
+def samples_of(page: str) -> tuple[Sample, ...]:
+    """The samples of vLLM's counters in a Prometheus text page. Raises ValueError when it is cut off, or when the kept
+    lines are not samples, each of them once.
     """
     if not page.endswith("\n"):
         raise ValueError("the page ends in the middle of a line")
@@ -120,10 +125,10 @@ def read_counters(page: str) -> Counters:
     if max(map(len, kept), default=0) > _LONGEST_LINE or sum(map(len, kept)) > _MOST_KEPT:
         raise ValueError(f"a line of more than {_LONGEST_LINE} characters, or more than {_MOST_KEPT} in all")
     families = text_string_to_metric_families("\n".join((*kept, "")))
-    samples = [(each.name, each.labels, each.value) for family in families for each in family.samples]
+    samples = tuple((each.name, each.labels, each.value) for family in families for each in family.samples)
     if len({(name, *sorted(labels.items())) for name, labels, _ in samples}) < len(samples):
         raise ValueError("the page has a series twice")
-    return replace(counters_of(samples), kv_cache=read_kv_cache(page))
+    return samples
 
 
 def counters_of(samples: Iterable[Sample]) -> Counters:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from specdec_engine.metrics import CACHE_IN_USE
+from specdec_engine.metrics import CACHE_IN_USE, CACHE_IN_USE_BEFORE
 
 _INFO: Final = "vllm:cache_config_info{"
-_IN_USE: Final = f"{CACHE_IN_USE}{{"
+_IN_USE: Final = (f"{CACHE_IN_USE}{{", f"{CACHE_IN_USE_BEFORE}{{")
 _TOKENS: Final = re.compile(r'[{,]kv_cache_size_tokens="([0-9]{1,15})(?:\.0)?"')
 _BLOCKS: Final = re.compile(r'[{,]num_gpu_blocks="([0-9]{1,15})"')
 _BLOCK: Final = re.compile(r'[{,]block_size="([0-9]{1,9})"')

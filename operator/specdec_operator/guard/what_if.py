@@ -203,10 +203,12 @@ def most_that_pass(rows: Iterable[Fewer], below: int) -> int | None:
     return max((row.tokens for row in rows if row.passes and row.tokens < below), default=None)
 
 
-_HIGH: Final = 0.8
+HIGH: Final = 0.8
 """Acceptance, and share that goes on to the last position, from which more tokens pay for all but heavy drafts. After
 four positions that come to 0.8 a fifth yields an eighth more tokens a step, which pays for a draft that takes up to a
 quarter of the target's time. It is the number that guides to the engines give."""
+STRONGER: Final = "use a stronger draft (a larger one, or a head trained for this target)"
+"""The other way to use an acceptance that is high: text that one draft guesses, a larger one guesses further."""
 
 
 def more_tokens(evidence: Evidence, comparison: Comparison | None, takes: Callable[[int], bool]) -> Advice | None:
@@ -227,10 +229,11 @@ def more_tokens(evidence: Evidence, comparison: Comparison | None, takes: Callab
         )
         drawn = evidence.draft_tokens + (larger - tokens) * evidence.drafts
         speedup = estimate(evidence, low, length, drawn)
-        longer = min(rate, onward) >= _HIGH and length >= WORTH * (evidence.acceptance_length or length)
+        longer = min(rate, onward) >= HIGH and length >= WORTH * (evidence.acceptance_length or length)
         pays = longer if low is None else (speedup or 0.0) >= WORTH * low
         if pays and takes(larger):
-            return Advice(tokens=larger, message=_more_text(tokens, larger, last, length, speedup))
+            stronger = f"; or {STRONGER}" if rate >= HIGH else ""
+            return Advice(tokens=larger, message=_more_text(tokens, larger, last, length, speedup) + stronger)
     return None
 
 

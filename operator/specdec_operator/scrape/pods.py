@@ -56,12 +56,26 @@ _LOG = logging.getLogger(__name__)
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _LONG: Final = 64 * 1024
 """Characters of a page that is longer than that of an engine, which has 45 kB."""
+_MOST_REFUSAL: Final = 2048
+"""Bytes of an answer with another status than 200 that are read."""
 _MOST_WORDS: Final = 200
 """Characters of an error that are passed on: it may hold what the pod sent, and the status is kept small."""
 _PLAIN: Final = Access()
 _UNAUTHORIZED: Final = ("HTTP 401", "HTTP 403")
 FAILURES: Final = (aiohttp.ClientError, TimeoutError, ValueError, OSError)
 """What a read raises."""
+
+
+class HttpError(ValueError):
+    """An answer with another status than 200. words: how it begins; location: where it points to. Both are untrusted,
+    and not in the message.
+    """
+
+    def __init__(self, status: int, words: str, location: str) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.words = words
+        self.location = location
 
 
 class BoundedReader:
@@ -84,7 +98,7 @@ class BoundedReader:
             await self._session.close()
 
     async def body(self, method: str, url: str, **more: Any) -> bytes:
-        """An answer. Raises one of FAILURES: ValueError for another status than 200 and for more than 2 MiB."""
+        """An answer. Raises one of FAILURES: HttpError for another status than 200, ValueError for more than 2 MiB."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=self._connector(),
@@ -96,7 +110,8 @@ class BoundedReader:
         body = bytearray()
         async with self._session.request(method, url, allow_redirects=False, **more) as response:
             if response.status != 200:
-                raise ValueError(f"HTTP {response.status}")
+                words = (await response.content.read(_MOST_REFUSAL)).decode(errors="replace")
+                raise HttpError(response.status, words, response.headers.get("Location", ""))
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > _MOST_BYTES:

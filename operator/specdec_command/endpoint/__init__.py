@@ -1,0 +1,1 @@
+"""`specdec check`: any running vLLM by HTTP alone. Code that asks nothing is pure."""
