@@ -60,6 +60,7 @@ BORROWED = {
     "display": {"datetime"},
     "importing": {"yaml"},
     "measure/report.py": {"shlex"},
+    "measure/requests.py": {"random"},
     "measure/table.py": {"rich"},
     "observe/pods.py": {"datetime"},
     "replay": {"gzip", "pathlib"},

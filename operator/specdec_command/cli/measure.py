@@ -16,6 +16,7 @@ from specdec_command.cli.connect import INTERRUPTED, Kubeconfig, Namespace, chec
 from specdec_command.cli.input import as_json, stop
 from specdec_command.measure.benchmark import BenchmarkOrder, Job
 from specdec_command.measure.prompts import Prompt, digest, parse
+from specdec_command.measure.requests import Sampling
 from specdec_engine.quantity import parse_duration
 from specdec_operator.errors import Invalid, OperatorError
 
@@ -24,12 +25,25 @@ if TYPE_CHECKING:
 
 _BUILT_IN: Final = ("code", "chat")
 _WIDTH_IN_A_FILE: Final = 110
+_CONCURRENCIES: Final = "1,4,8"
+_SLOWEST, _FASTEST = 0.01, 1000.0
 
 Name = Annotated[str, typer.Argument(help="The service to measure.", callback=checked)]
 Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="The prompts to send.")]
 Concurrencies = Annotated[
-    str, typer.Option("--concurrency", help="Numbers of concurrent requests, one measurement each.")
+    str | None,
+    typer.Option("--concurrency", help="Numbers of concurrent requests, one comparison each. Default: 1,4,8, or none."),
 ]
+Rates = Annotated[
+    str | None, typer.Option("--rate", help="Requests per second that arrive at random times, one comparison each.")
+]
+Production = Annotated[
+    bool, typer.Option("--production-sampling", help="Sample as the engine does by default, not greedily.")
+]
+Temperature = Annotated[
+    float | None, typer.Option(min=0, max=2, help="Temperature of each request. Implies --production-sampling.")
+]
+TopP = Annotated[float | None, typer.Option(min=0.001, max=1, help="top_p of each request; likewise.")]
 Repeats = Annotated[int, typer.Option(min=5, help="How often each side gets all prompts.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=2, help="Maximum length of an answer, in tokens.")]
 InPlace = Annotated[
@@ -44,7 +58,11 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
     *,
     namespace: Namespace = None,
     prompts: Source = "chat",
-    concurrency: Concurrencies = "1,4,8",
+    concurrency: Concurrencies = None,
+    rate: Rates = None,
+    production_sampling: Production = False,
+    temperature: Temperature = None,
+    top_p: TopP = None,
     repeats: Repeats = 5,
     max_tokens: MaxTokens = 128,
     in_place: InPlace = False,
@@ -53,8 +71,10 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
     kubeconfig: Kubeconfig = None,
 ) -> None:
     """Measure a service with speculation against a baseline service, which is created for this and removed again."""
-    now, levels = datetime.now(UTC), _levels(concurrency)
-    requests = _prompts(prompts, most=max(levels))
+    now, rates = datetime.now(UTC), _rates(rate)
+    levels = () if rates and concurrency is None else _levels(concurrency or _CONCURRENCIES)
+    requests = _prompts(prompts, most=max(levels, default=1))
+    greedy = not production_sampling and temperature is None and top_p is None
     order = BenchmarkOrder(
         source=prompts,
         prompts=len(requests),
@@ -63,6 +83,8 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
         repeats=repeats,
         max_tokens=max_tokens,
         in_place=in_place,
+        rates=rates,
+        sampling=Sampling(greedy=greedy, temperature=temperature, top_p=top_p),
     )
     at = f"{now:%F %T} UTC"
     job = Job(namespace=namespace, name=name, order=order, prompts=requests, at=at, room=_seconds(room))
@@ -97,6 +119,17 @@ def _levels(text: str) -> tuple[int, ...]:
     if not levels or min(levels) < 1:
         raise stop(f"--concurrency {text!r}: must be whole numbers from 1 with commas between, such as 1,4,8")
     return levels
+
+
+def _rates(text: str | None) -> tuple[float, ...]:
+    try:
+        rates = tuple(dict.fromkeys(float(each) for each in text.split(","))) if text else ()
+    except ValueError:
+        rates = (0.0,)
+    if not all(_SLOWEST <= each <= _FASTEST for each in rates):
+        rule = f"must be numbers from {_SLOWEST:g} to {_FASTEST:g} with commas between, such as 0.5,2"
+        raise stop(f"--rate {text!r}: {rule}")
+    return rates
 
 
 def _seconds(room: str) -> float:

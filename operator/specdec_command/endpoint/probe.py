@@ -65,7 +65,7 @@ class Endpoint:
 
 async def probe(endpoint: Endpoint, *, seconds: float, generate: bool) -> Seen:
     """What the server shows over a window of so many seconds. Raises Unavailable for certificates."""
-    reader = BoundedReader(timeout=endpoint.timeout, limit=1)
+    reader = BoundedReader(timeout=endpoint.timeout, limit=1, explained=True)
     asking = _Asking(endpoint=endpoint, reader=reader, options=endpoint.options())
     try:
         version, models, engines = await asyncio.gather(

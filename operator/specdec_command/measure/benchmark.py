@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from specdec_command.measure.prompts import Prompt
+from specdec_command.measure.requests import GREEDY, Sampling
 from specdec_operator.errors import OperatorError
 
-SEED: Final = 0
 WARM_UPS: Final = 3
 """Requests that each side answers before its first repeat at each concurrency, and that count for nothing."""
 
@@ -22,7 +22,10 @@ class Unanswered(Unmeasurable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkOrder:
-    """What the user wants to measure. source: where the prompts come from; digest: identifies them."""
+    """What the user wants to measure. source: where the prompts come from; digest: identifies them.
+
+    concurrencies, rates: requests at once, and requests that arrive per second; one comparison for each.
+    """
 
     source: str
     prompts: int
@@ -31,6 +34,39 @@ class BenchmarkOrder:
     repeats: int
     max_tokens: int
     in_place: bool
+    rates: tuple[float, ...] = ()
+    sampling: Sampling = GREEDY
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The options of every request next to its prompt."""
+        return self.sampling.options(self.max_tokens)
+
+    @property
+    def loads(self) -> tuple["Load", ...]:
+        """All loads, in the order in which they are measured."""
+        at_once = (Load(concurrency=each) for each in self.concurrencies)
+        return (*at_once, *(Load(rate=each) for each in self.rates))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How requests come: always so many at once, or so many a second at random times. The other one is None."""
+
+    concurrency: int | None = None
+    rate: float | None = None
+
+    @property
+    def label(self) -> str:
+        """As a row of a table has it."""
+        return str(self.concurrency) if self.rate is None else f"{self.rate:g}/s"
+
+    @property
+    def words(self) -> str:
+        """As a sentence has it."""
+        if self.rate is not None:
+            return f"{self.rate:g} requests a second"
+        return "1 request at once" if self.concurrency == 1 else f"{self.concurrency} requests at once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +84,6 @@ class Job:
     room: float
 
 
-def sampling(max_tokens: int) -> dict[str, Any]:
-    """The options of every request next to its prompt: greedy, one seed, and as long as the model itself goes on."""
-    return {
-        "max_tokens": max_tokens,
-        "temperature": 0,
-        "seed": SEED,
-        "ignore_eos": False,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-
-
 class Side(StrEnum):
     """Which of the two services is asked."""
 
@@ -69,29 +93,29 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkRound:
-    """All prompts once, by one side. concurrency: requests at once. repeat: from 1."""
+    """All prompts once, by one side. repeat: from 1."""
 
-    concurrency: int
+    load: Load
     repeat: int
     side: Side
 
     @property
     def first(self) -> bool:
-        """Whether the side begins with this number of requests at once, so that it is warmed up before."""
+        """Whether the side begins with this load, so that it is warmed up before."""
         return self.repeat == 1
 
 
-def interleaved(concurrencies: tuple[int, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
+def interleaved(loads: tuple[Load, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
     """Both sides by turns, and which is first by turns as well: a noisy minute hits both, a drift favours neither."""
     sides = tuple(Side)
     return tuple(
-        BenchmarkRound(concurrency=concurrency, repeat=repeat, side=side)
-        for concurrency in concurrencies
+        BenchmarkRound(load=load, repeat=repeat, side=side)
+        for load in loads
         for repeat in range(1, repeats + 1)
         for side in (sides if repeat % 2 else sides[::-1])
     )
 
 
-def one_side(side: Side, concurrencies: tuple[int, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
+def one_side(side: Side, loads: tuple[Load, ...], repeats: int) -> tuple[BenchmarkRound, ...]:
     """One side alone, for a cluster that has no room for both at once."""
-    return tuple(each for each in interleaved(concurrencies, repeats) if each.side is side)
+    return tuple(each for each in interleaved(loads, repeats) if each.side is side)

@@ -5,6 +5,8 @@ from typing import Final
 
 from specdec_command.measure.benchmark import Side
 from specdec_command.measure.compare import Level, Measurement
+from specdec_operator.guard.cache_use import WAYS_OUT
+from specdec_operator.guard.what_if import HIGH, STRONGER
 
 _STRANGERS: Final = 0.02
 """Share of tokens from other requests than this measurement's, above which the report mentions other clients."""
@@ -24,7 +26,18 @@ def caveats(measurement: Measurement) -> Iterator[str]:
     for side in Side:
         yield from _other_clients(measurement, side)
     for level in measurement.levels:
-        yield from _about(level)
+        yield from _about(level, greedy=measurement.order.sampling.greedy)
+    yield from _acceptance(measurement)
+    if not measurement.order.sampling.greedy:
+        yield (
+            "Answers were sampled, so the two sides wrote different texts of different lengths: time per output token "
+            "is less affected by that than tokens/s."
+        )
+    if any(level.load.rate for level in measurement.levels):
+        yield (
+            "At an arrival rate that both sides serve, tokens/s is that of the arrivals: it differs only if one side "
+            "falls behind."
+        )
     if measurement.context.method == "suffix":
         yield (
             "Suffix decoding reuses earlier answers, and this measurement repeats the same prompts: acceptance and "
@@ -65,13 +78,22 @@ def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:
         )
 
 
-def _about(level: Level) -> Iterator[str]:
-    at_once, equal, again = f"With {level.concurrency} at once", level.equal, level.plain_again
+def _acceptance(measurement: Measurement) -> Iterator[str]:
+    """What to do about the draft: if long requests lose it, and if it has more to give."""
+    if fall := measurement.length_fall:
+        yield f"With speculation {fall.message}. To change that, {WAYS_OUT}."
+    rates = [each.speculating.drafting.rate or 0.0 for each in measurement.levels]
+    if min(rates) > HIGH:
+        yield f"Acceptance is above {HIGH} at every load: try a larger K, or {STRONGER}."
+
+
+def _about(level: Level, *, greedy: bool) -> Iterator[str]:
+    at_once, equal, again = f"With {level.load.words}", level.equal, level.plain_again
     if not level.speculating.drafting.drafted:
         yield f"{at_once} the engine drafted nothing, so both sides ran without speculation."
     if level.plain.drafting.drafted:
         yield f"{at_once} the baseline side drafted tokens, so it is not a baseline."
-    if equal.same < equal.of:
+    if greedy and equal.same < equal.of:
         yield (
             f"{at_once} {equal.same} of {equal.of} greedy answers are the same on both sides. The baseline side "
             f"repeats itself in {again.same} of {again.of}: differences there come from rounding that depends on the "

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
 from specdec_command.measure.answer import Answer
-from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Side
+from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Load, Side
 from specdec_command.measure.context import Context
 from specdec_command.measure.statistics import Quartiles, Ratio, median, ratio, spread
+from specdec_operator.guard.cache_use import CacheReading, LengthFall, length_fall
 from specdec_operator.guard.counters import Counters, restarted
 
 
@@ -72,12 +73,25 @@ def _between(before: Counters, after: Counters) -> Drafting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """All prompts, asked once. seconds: from the first request to the end of the last answer."""
+    """All prompts, asked once. seconds: from the first request to the end of the last answer. cache_used: mean share of
+    the KV cache in use meanwhile; None if it was not read.
+    """
 
     turn: BenchmarkRound
     seconds: float
     answers: tuple[Answer, ...]
     drafting: Drafting
+    cache_used: float | None = None
+
+    @property
+    def cache_reading(self) -> CacheReading | None:
+        """What was drafted while so much of the cache was in use; None if that is unknown."""
+        if self.cache_used is None:
+            return None
+        done = self.drafting
+        return CacheReading(
+            used=self.cache_used, drafts=done.drafts, draft_tokens=done.drafted, accepted_tokens=done.accepted
+        )
 
     @property
     def tokens(self) -> int:
@@ -103,7 +117,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFigures:
-    """One side at one concurrency: medians and quartiles over its repeats. Times in seconds."""
+    """One side at one load: medians and quartiles over its repeats. Times in seconds."""
 
     first_token: Quartiles
     per_token: Quartiles | None
@@ -127,13 +141,13 @@ class Equal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """Both sides at one concurrency. Ratios are of repeats with the same number; above 1, speculation is faster.
+    """Both sides at one load. Ratios are of repeats with the same number; above 1, speculation is faster.
 
     first_token, per_token: time plain / time speculating. tokens_per_second: speculating / plain.
     equal: answers of both sides. plain_again: answers of the plain side, from one repeat to its next.
     """
 
-    concurrency: int
+    load: Load
     repeats: int
     speculating: SideFigures
     plain: SideFigures
@@ -143,23 +157,28 @@ class Level:
     equal: Equal
     plain_again: Equal
 
+    @property
+    def concurrency(self) -> int | None:
+        """Requests at once; None at an arrival rate."""
+        return self.load.concurrency
+
 
 def levels(repeats: Sequence[Repeat]) -> tuple[Level, ...]:
-    """The comparison for each concurrency, in the order in which they were measured."""
+    """The comparison for each load, in the order in which they were measured."""
     return tuple(
-        _level(concurrency, [each for each in repeats if each.turn.concurrency == concurrency])
-        for concurrency in dict.fromkeys(each.turn.concurrency for each in repeats)
+        _level(load, [each for each in repeats if each.turn.load == load])
+        for load in dict.fromkeys(each.turn.load for each in repeats)
     )
 
 
-def _level(concurrency: int, repeats: Sequence[Repeat]) -> Level:
+def _level(load: Load, repeats: Sequence[Repeat]) -> Level:
     ordered = sorted(repeats, key=lambda each: each.turn.repeat)
     speculating = [each for each in ordered if each.turn.side is Side.SPECULATING]
     baseline = [each for each in ordered if each.turn.side is Side.BASELINE]
     pairs = list(zip(speculating, baseline, strict=True))
     per_token = [p.per_token / s.per_token for s, p in pairs if s.per_token and p.per_token]
     return Level(
-        concurrency=concurrency,
+        load=load,
         repeats=len(pairs),
         speculating=_figures(speculating),
         plain=_figures(baseline),
@@ -204,5 +223,10 @@ class Measurement:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """The comparison for each concurrency."""
+        """The comparison for each load."""
         return levels(self.repeats)
+
+    @property
+    def length_fall(self) -> LengthFall | None:
+        """Whether the acceptance length falls while the KV cache fills, over all repeats."""
+        return length_fall(each.cache_reading for each in self.repeats if each.cache_reading is not None)

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
-from specdec_command.measure.benchmark import SEED, WARM_UPS, sampling
+from specdec_command.measure.benchmark import WARM_UPS
 from specdec_command.measure.caveats import caveats
 from specdec_command.measure.compare import Level, Measurement, Repeat
 from specdec_command.measure.context import NodeHardware, Running
-from specdec_command.measure.table import conclusion, rows
+from specdec_command.measure.decision import decide, decide_all
+from specdec_command.measure.requests import sampling_used
+from specdec_command.measure.table import conclusions_of, rows
 
 _VERSION: Final = 1
 """Of the document's shape."""
-_HEAD: Final = "| requests at once | figure | speculating | baseline | speed-up |\n|---:|---|---:|---:|---:|"
+_HEAD: Final = "| requests | figure | speculating | baseline | speed-up |\n|---:|---|---:|---:|---:|"
 
 
 def markdown(measurement: Measurement) -> str:
@@ -24,9 +26,9 @@ def markdown(measurement: Measurement) -> str:
     context, levels = measurement.context, measurement.levels
     parts = [
         f"# {context.namespace}/{context.name}: speculation compared with the baseline",
-        "\n".join(conclusion(each) + "  " for each in levels),
+        "\n".join(f"{each}  " for each in conclusions_of(measurement)),
         "## Figures",
-        "\n".join([_HEAD, *(f"| {each.concurrency} | {' | '.join(row)} |" for each in levels for row in rows(each))]),
+        "\n".join([_HEAD, *(f"| {load} | {' | '.join(row)} |" for load, row in _rows(measurement))]),
         _legend(measurement),
         "## Acceptance by position",
         _positions(levels),
@@ -43,6 +45,12 @@ def markdown(measurement: Measurement) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _rows(measurement: Measurement) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The rows of the table, each with its load: so many at once, or so many a second."""
+    greedy = measurement.order.sampling.greedy
+    return ((each.load.label, row) for each in measurement.levels for row in rows(each, greedy=greedy))
+
+
 def _legend(measurement: Measurement) -> str:
     confidence = min(each.tokens_per_second.confidence for each in measurement.levels)
     return (
@@ -56,25 +64,28 @@ def _legend(measurement: Measurement) -> str:
 
 
 def _positions(levels: Sequence[Level]) -> str:
-    """For each concurrency the share of drafts accepted at each position, and the mean length."""
-    drafted = [(each.concurrency, each.speculating.drafting) for each in levels if each.speculating.drafting.drafted]
+    """For each load the share of drafts accepted at each position, and the mean length."""
+    drafted = [(each.load.label, each.speculating.drafting) for each in levels if each.speculating.drafting.drafted]
     if not drafted:
         return "Nothing was drafted."
     positions = max(len(drafting.by_position) for _, drafting in drafted)
     heads = [f"position {index + 1}" for index in range(positions)]
-    lines = [f"| requests at once | tokens per step | {' | '.join(heads)} |", f"|---:|---:|{'---:|' * positions}"]
-    for concurrency, drafting in drafted:
+    lines = [f"| requests | tokens per step | {' | '.join(heads)} |", f"|---:|---:|{'---:|' * positions}"]
+    for load, drafting in drafted:
         shares = [f"{value:.2f}" for value in drafting.by_position] + [""] * (positions - len(drafting.by_position))
-        lines.append(f"| {concurrency} | {drafting.length:.2f} | {' | '.join(shares)} |")
+        lines.append(f"| {load} | {drafting.length:.2f} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
 def _rules(measurement: Measurement) -> Iterator[str]:
     order = measurement.order
     yield f"{order.prompts} prompts ({order.source}, digest {order.digest}), in the same order for both sides."
-    yield f"Every request: `{json.dumps(sampling(order.max_tokens))}`. Greedy, with seed {SEED}."
+    used = sampling_used(order.sampling, measurement.context.speculating.command)
+    yield f"Every request: `{json.dumps(order.request)}`. {used}"
+    if order.rates:
+        yield "At a rate requests arrive at random times (a Poisson process), the same on both sides of a repeat."
     yield (
-        f"{WARM_UPS} warm-up requests before a side's first repeat at each concurrency, then {order.repeats} repeats; "
+        f"{WARM_UPS} warm-up requests before a side's first repeat at each load, then {order.repeats} repeats; "
         "a repeat is all prompts once."
     )
     if order.in_place:
@@ -156,11 +167,12 @@ def document(measurement: Measurement) -> dict[str, Any]:
     return {
         "version": _VERSION,
         "order": asdict(measurement.order),
-        "request": sampling(measurement.order.max_tokens),
+        "request": measurement.order.request,
         "warm_ups": WARM_UPS,
         "context": context,
         "notes": list(caveats(measurement)),
-        "levels": [_with_properties(each) for each in measurement.levels],
+        "decision": decide_all(measurement.levels).value,
+        "levels": [_with_properties(each) | {"decision": decide(each).value} for each in measurement.levels],
         "repeats": [_repeat(each) for each in measurement.repeats],
     }
 
@@ -177,13 +189,15 @@ def _repeat(repeat: Repeat) -> dict[str, Any]:
     """One repeat, each answer's times with it; of the texts only digests: they may be private."""
     return {
         "side": repeat.turn.side.value,
-        "concurrency": repeat.turn.concurrency,
+        "concurrency": repeat.turn.load.concurrency,
+        "rate": repeat.turn.load.rate,
         "repeat": repeat.turn.repeat,
         "seconds": repeat.seconds,
         "tokens_per_second": repeat.tokens_per_second,
         "first_token": repeat.first_token,
         "per_token": repeat.per_token,
         "drafting": asdict(repeat.drafting),
+        "cache_used": repeat.cache_used,
         "answers": [
             {
                 "tokens": each.tokens,

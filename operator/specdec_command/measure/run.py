@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from itertools import cycle, islice
-from typing import Final
+from typing import Any, Final
 
 from specdec_command.measure.answer import Answer
 from specdec_command.measure.baseline import baseline_in_place, patience, separate_baseline, twin_of
@@ -12,6 +13,7 @@ from specdec_command.measure.benchmark import (
     WARM_UPS,
     BenchmarkRound,
     Job,
+    Load,
     Side,
     Unanswered,
     Unmeasurable,
@@ -21,11 +23,13 @@ from specdec_command.measure.benchmark import (
 from specdec_command.measure.compare import Measurement, Repeat, drafting
 from specdec_command.measure.context import Context, context
 from specdec_command.measure.prompts import Prompt
+from specdec_command.measure.requests import SEED, arrivals
 from specdec_command.measure.service import MeasuredService, Say
 from specdec_operator.errors import OperatorError
 from specdec_operator.kube.client import KubeClient
 
 _TIMEOUT: Final = 60.0
+_READ_EVERY: Final = 2.0
 _TRIES: Final = 3
 """How often one repeat is tried before the measurement ends."""
 
@@ -54,16 +58,16 @@ async def _side_by_side(client: KubeClient, job: Job, service: MeasuredService, 
     async with separate_baseline(client, await service.body(), say, room=job.room) as twin:
         conditions = context(await service.body(), job.at, await service.running(), await twin.running())
         sides = {Side.SPECULATING: service, Side.BASELINE: twin}
-        return await _rounds(interleaved(order.concurrencies, order.repeats), sides, job, say), conditions
+        return await _rounds(interleaved(order.loads, order.repeats), sides, job, say), conditions
 
 
 async def _in_place(client: KubeClient, job: Job, service: MeasuredService, say: Say) -> tuple[Repeats, Context]:
     order, body, speculating = job.order, await service.body(), await service.running()
-    rounds = one_side(Side.SPECULATING, order.concurrencies, order.repeats)
+    rounds = one_side(Side.SPECULATING, order.loads, order.repeats)
     repeats = await _rounds(rounds, {Side.SPECULATING: service}, job, say)
     async with baseline_in_place(client, body, say) as baseline:
         conditions = context(body, job.at, speculating, await baseline.running())
-        rounds = one_side(Side.BASELINE, order.concurrencies, order.repeats)
+        rounds = one_side(Side.BASELINE, order.loads, order.repeats)
         return [*repeats, *await _rounds(rounds, {Side.BASELINE: baseline}, job, say)], conditions
 
 
@@ -72,45 +76,104 @@ async def _rounds(
 ) -> Repeats:
     repeats: Repeats = []
     for each in rounds:
-        repeat, thrown = await _repeat(each, sides[each.side], job.prompts, job.order.max_tokens)
+        repeat, thrown = await _repeat(each, sides[each.side], job)
         repeats.append((repeat, thrown))
-        place = f"{each.concurrency} at once, repeat {each.repeat} of {job.order.repeats}, {each.side}"
+        place = f"{_place(each.load)}, repeat {each.repeat} of {job.order.repeats}, {each.side}"
         say(f"{place}: {repeat.tokens_per_second:.1f} tokens/s")
     return repeats
 
 
-async def _repeat(
-    turn: BenchmarkRound, service: MeasuredService, prompts: Sequence[Prompt], max_tokens: int
-) -> tuple[Repeat, tuple[str, ...]]:
+def _place(load: Load) -> str:
+    return f"{load.concurrency} at once" if load.rate is None else load.words
+
+
+async def _repeat(turn: BenchmarkRound, service: MeasuredService, job: Job) -> tuple[Repeat, tuple[str, ...]]:
     """One repeat, and why earlier tries of it were thrown away. Raises Unmeasurable after three that were."""
     thrown: list[str] = []
     if turn.first:
-        await _ask(tuple(islice(cycle(prompts), WARM_UPS)), service, 1, max_tokens)
+        warm_ups = tuple(islice(cycle(job.prompts), WARM_UPS))
+        await _ask(warm_ups, service, job.order.request, concurrency=1)
     while True:
         try:
-            return await _once(turn, service, prompts, max_tokens), tuple(thrown)
+            return await _once(turn, service, job), tuple(thrown)
         except Unanswered as error:
-            place = f"repeat {turn.repeat} of the {turn.side} side with {turn.concurrency} at once"
+            place = f"repeat {turn.repeat} of the {turn.side} side with {_place(turn.load)}"
             thrown.append(f"{place}: {error.message}")
             if len(thrown) == _TRIES:
                 raise Unmeasurable("TooManyFailures", f"{_TRIES} tries failed, the last: {thrown[-1]}") from error
 
 
-async def _once(turn: BenchmarkRound, service: MeasuredService, prompts: Sequence[Prompt], max_tokens: int) -> Repeat:
+async def _once(turn: BenchmarkRound, service: MeasuredService, job: Job) -> Repeat:
     await service.check_unchanged()
     before = await service.counters()
     begun = time.perf_counter()
-    answers = await _ask(prompts, service, turn.concurrency, max_tokens)
+    async with _cache_use(service, watched=turn.side is Side.SPECULATING) as used:
+        answers = await _answers(turn, service, job)
     seconds = time.perf_counter() - begun
     await service.check_unchanged()
     drafted = drafting(before, await service.counters())
     if drafted is None:
         raise Unanswered("Restarted", "an engine restarted, or the set of pods changed")
-    return Repeat(turn=turn, seconds=seconds, answers=answers, drafting=drafted)
+    return Repeat(
+        turn=turn,
+        seconds=seconds,
+        answers=answers,
+        drafting=drafted,
+        cache_used=sum(used) / len(used) if used else None,
+    )
+
+
+@asynccontextmanager
+async def _cache_use(service: MeasuredService, *, watched: bool) -> AsyncIterator[list[float]]:
+    """The share of the KV cache in use every two seconds while the block runs, of the pod that uses most."""
+    used: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(_READ_EVERY)
+            with suppress(OperatorError, ValueError):  # a read that fails is one point less
+                pods = (await service.counters()).values()
+                shares = [each.kv_cache.used for each in pods if each.kv_cache and each.kv_cache.used is not None]
+                used.extend([max(shares)] if shares else [])
+
+    task = asyncio.create_task(watch()) if watched else None
+    try:
+        yield used
+    finally:
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _answers(turn: BenchmarkRound, service: MeasuredService, job: Job) -> tuple[Answer, ...]:
+    """The answers of a repeat. Both sides of one have the same times of arrival."""
+    options, load = job.order.request, turn.load
+    if load.rate is None:
+        return await _ask(job.prompts, service, options, concurrency=load.concurrency or 1)
+    return await _ask_at(arrivals(len(job.prompts), load.rate, SEED + turn.repeat), job.prompts, service, options)
+
+
+async def _ask_at(
+    times: Sequence[float], prompts: Sequence[Prompt], service: MeasuredService, options: Mapping[str, Any]
+) -> tuple[Answer, ...]:
+    """The answers to prompts that are sent at these seconds, whether earlier ones are answered or not."""
+    begun = time.perf_counter()
+
+    async def client(prompt: Prompt, at: float) -> Answer:
+        await asyncio.sleep(max(0.0, at - (time.perf_counter() - begun)))
+        return await service.ask(prompt, options)
+
+    try:
+        async with asyncio.TaskGroup() as clients:
+            tasks = [clients.create_task(client(*each)) for each in zip(prompts, times, strict=True)]
+    except* OperatorError as group:
+        raise group.exceptions[0] from None
+    return tuple(each.result() for each in tasks)
 
 
 async def _ask(
-    prompts: Sequence[Prompt], service: MeasuredService, concurrency: int, max_tokens: int
+    prompts: Sequence[Prompt], service: MeasuredService, options: Mapping[str, Any], *, concurrency: int
 ) -> tuple[Answer, ...]:
     """The answers, in the order of the prompts. Clients take the next prompt as soon as they have their answer.
 
@@ -121,7 +184,7 @@ async def _ask(
 
     async def client() -> None:
         for index, prompt in waiting:
-            answers[index] = await service.ask(prompt, max_tokens)
+            answers[index] = await service.ask(prompt, options)
 
     try:
         async with asyncio.TaskGroup() as clients:

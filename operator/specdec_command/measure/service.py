@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from specdec_command.measure.answer import Answer, AnswerStream
-from specdec_command.measure.benchmark import Unanswered, Unmeasurable, sampling
+from specdec_command.measure.benchmark import Unanswered, Unmeasurable
 from specdec_command.measure.context import Running, running
 from specdec_command.measure.prompts import Prompt
 from specdec_operator.guard.counters import Counters, read_counters
@@ -151,15 +151,13 @@ class MeasuredService:
         nodes = {name: await self._node(name) for name in sorted({each["spec"]["nodeName"] for each in pods})}
         return running(pods, nodes, str(version.get("version", "unknown")))
 
-    async def ask(self, prompt: Prompt, max_tokens: int) -> Answer:
-        """One streamed request. Raises Unanswered where another try may do."""
+    async def ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Answer:
+        """One streamed request. options: all but model and prompt. Raises Unanswered where another try may do."""
         stream = AnswerStream()
         path = f"{self._core}/services/http:{self.name}-predictor:80/proxy{prompt.path}"
         sent = time.perf_counter()
         try:
-            async with self._client.stream(
-                path, {"model": self._model, **prompt.body, **sampling(max_tokens)}
-            ) as lines:
+            async with self._client.stream(path, {"model": self._model, **prompt.body, **options}) as lines:
                 async for line in lines:
                     stream.take(line, time.perf_counter() - sent)
         except ApiError as error:

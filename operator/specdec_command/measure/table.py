@@ -9,6 +9,7 @@ from rich.text import Text
 
 from specdec_command.measure.caveats import caveats
 from specdec_command.measure.compare import Equal, Level, Measurement
+from specdec_command.measure.decision import decision_text, summary
 from specdec_command.measure.statistics import Quartiles, Ratio
 
 
@@ -32,16 +33,6 @@ def _equal(answers: Equal) -> str:
     return f"{100 * answers.share:.0f} % ({answers.same} of {answers.of})"
 
 
-def conclusion(level: Level) -> str:
-    """What the throughput ratio at one concurrency means, in a sentence."""
-    ratio = level.tokens_per_second
-    requests = "1 request" if level.concurrency == 1 else f"{level.concurrency} requests"
-    sure = f"{ratio.median:.2f}x tokens/s ({ratio.low:.2f} to {ratio.high:.2f}, {100 * ratio.confidence:.0f} % sure)."
-    if not ratio.resolved:
-        return f"With {requests} at once the difference is not resolved: {sure}"
-    return f"With {requests} at once speculation is {'faster' if ratio.median > 1 else 'slower'}: {sure}"
-
-
 _FIGURES: Final = (
     ("tokens/s", "tokens_per_second", 1, 1),
     ("ms per output token", "per_token", 2, 1000),
@@ -51,17 +42,23 @@ _FIGURES: Final = (
 """What each is called, its field, its digits, and how many of its unit are one."""
 
 
-def rows(level: Level) -> Iterator[tuple[str, str, str, str]]:
-    """Each figure at one concurrency: its name, of the speculating side, of the plain side, and the ratio."""
+def rows(level: Level, *, greedy: bool) -> Iterator[tuple[str, str, str, str]]:
+    """Each figure at one load: its name, of the speculating side, of the plain side, and the ratio."""
     for name, field, digits, scale in _FIGURES:
         one, other = (_shown(getattr(side, field), digits, scale) for side in (level.speculating, level.plain))
         yield name, one, other, _times(getattr(level, field)) if hasattr(level, field) else ""
-    yield "answers equal to the baseline's", _equal(level.equal), _equal(level.plain_again), ""
+    if greedy:
+        yield "answers equal to the baseline's", _equal(level.equal), _equal(level.plain_again), ""
+
+
+def conclusions_of(measurement: Measurement) -> tuple[str, ...]:
+    """What follows for all loads together, and for each."""
+    return summary(measurement.levels), *(decision_text(each) for each in measurement.levels)
 
 
 def render(measurement: Measurement) -> RenderableType:
     """The figures, their conclusions, and what to know before believing them."""
-    conclusions = [Text(conclusion(each), "bold") for each in measurement.levels]
+    conclusions = [Text(each, "bold") for each in conclusions_of(measurement)]
     remarks = [Text(f"- {each}", "dim") for each in caveats(measurement)]
     return Group(_figures(measurement), Text(), *conclusions, Text(), *remarks)
 
@@ -71,12 +68,12 @@ def _figures(measurement: Measurement) -> Table:
     context, source = measurement.context, measurement.order.source
     title = f"{context.namespace}/{context.name}: {context.method}, K {context.tokens}, prompts {source}"
     table = Table(title=title, title_justify="left")
-    table.add_column("at once", justify="right")
+    table.add_column("requests", justify="right")
     table.add_column("figure")
     for name in ("speculating", "plain", "speed-up"):
         table.add_column(name, justify="right")
     for level in measurement.levels:
-        for index, row in enumerate(rows(level)):
-            table.add_row(str(level.concurrency) if index == 0 else "", *row)
+        for index, row in enumerate(rows(level, greedy=measurement.order.sampling.greedy)):
+            table.add_row(level.load.label if index == 0 else "", *row)
         table.add_section()
     return table

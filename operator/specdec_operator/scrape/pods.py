@@ -81,12 +81,19 @@ class HttpError(ValueError):
 class BoundedReader:
     """Asks servers that others chose: bounded in number, time and size; without redirects, cookies and secrets.
 
-    Nothing is unpacked, so a small answer stays small. timeout: in seconds. limit: reads at once.
+    Nothing is unpacked, so a small answer stays small. timeout: in seconds. limit: reads at once. explained: whether
+    the beginning of an answer with another status than 200 is waited for.
     """
 
     def __init__(
-        self, *, timeout: float, limit: int, connector: Callable[[], aiohttp.TCPConnector] = aiohttp.TCPConnector
+        self,
+        *,
+        timeout: float,
+        limit: int,
+        connector: Callable[[], aiohttp.TCPConnector] = aiohttp.TCPConnector,
+        explained: bool = False,
     ) -> None:
+        self._explained = explained
         self.places = Places(limit)
         self.timeout = timeout
         self._connector = connector
@@ -110,8 +117,8 @@ class BoundedReader:
         body = bytearray()
         async with self._session.request(method, url, allow_redirects=False, **more) as response:
             if response.status != 200:
-                words = (await response.content.read(_MOST_REFUSAL)).decode(errors="replace")
-                raise HttpError(response.status, words, response.headers.get("Location", ""))
+                words = await response.content.read(_MOST_REFUSAL) if self._explained else b""
+                raise HttpError(response.status, words.decode(errors="replace"), response.headers.get("Location", ""))
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > _MOST_BYTES:

@@ -347,7 +347,8 @@ def test_the_reason_has_numbers() -> None:
     assert advice is not None
     assert advice.message == (
         "position 4 is accepted in 0.81 of the drafts; estimate with 5 tokens: 5.30 tokens per step; "
-        "the guard does not raise K by itself"
+        "the guard does not raise K by itself; or use a stronger draft (a larger one, or a head trained for this "
+        "target)"
     )
 
 

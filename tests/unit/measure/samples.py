@@ -3,9 +3,10 @@
 from typing import Any
 
 from specdec_command.measure.answer import Answer
-from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Side, interleaved
+from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Load, Side, interleaved
 from specdec_command.measure.compare import Drafting, Measurement, Repeat
 from specdec_command.measure.context import Context, NodeHardware, Running
+from specdec_command.measure.requests import GREEDY, Sampling
 
 SPECULATION = '--speculative-config={"method":"draft_model","num_speculative_tokens":4}'
 
@@ -32,7 +33,7 @@ def repeats(
     speculating: tuple[float, ...], baseline: tuple[float, ...], concurrency: int = 1, **more: Any
 ) -> tuple[Repeat, ...]:
     seconds = {Side.SPECULATING: speculating, Side.BASELINE: baseline}
-    turns = interleaved((concurrency,), len(baseline))
+    turns = interleaved((Load(concurrency=concurrency),), len(baseline))
     return tuple(repeat(turn, seconds[turn.side][turn.repeat - 1], **more) for turn in turns)
 
 
@@ -78,16 +79,22 @@ def context(**parts: Any) -> Context:
 
 
 def measurement(
-    found: tuple[Repeat, ...], *, in_place: bool = False, redone: tuple[str, ...] = (), **parts: Any
+    found: tuple[Repeat, ...],
+    *,
+    in_place: bool = False,
+    redone: tuple[str, ...] = (),
+    sampling: Sampling = GREEDY,
+    **parts: Any,
 ) -> Measurement:
     """A measurement of these repeats; parts: of its context."""
     order = BenchmarkOrder(
         source="code",
         prompts=2,
         digest="0123456789ab",
-        concurrencies=tuple(dict.fromkeys(each.turn.concurrency for each in found)),
+        concurrencies=tuple(dict.fromkeys(each.turn.load.concurrency or 0 for each in found)),
         repeats=max(each.turn.repeat for each in found),
         max_tokens=128,
         in_place=in_place,
+        sampling=sampling,
     )
     return Measurement(order=order, context=context(**parts), repeats=found, redone=redone)

@@ -37,6 +37,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--room", "5"], "--room '5' is not a duration"),
         (["--prompts", "cod"], "built-in sets are code, chat"),
         (["--prompts", "bad.jsonl"], "--prompts bad.jsonl:2: '{}': must be"),
+        (["--rate", "0"], "--rate '0': must be numbers from 0.01 to 1000"),
+        (["--rate", "1,nan"], "--rate '1,nan': must be numbers from 0.01"),
+        (["--rate", "fast"], "--rate 'fast': must be numbers"),
+        (["--temperature", "3"], "equal to 2"),
+        (["--top-p", "0"], "0"),
         (["--repeats", "4"], "5"),
         (["--output", "bad.jsonl"], "--output bad.jsonl"),
     ],
@@ -97,6 +102,8 @@ async def test_the_report_is_written_and_shown(tmp_path: Path) -> None:
         "repeats": 5,
         "max_tokens": 128,
         "in_place": False,
+        "rates": [],
+        "sampling": {"greedy": True, "temperature": None, "top_p": None},
     }
     assert "tokens/s" in out.decode()
     assert f"written: {folder.name}/measure.md" in out.decode()

@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.measure.samples import repeat, repeats
 
-from specdec_command.measure.benchmark import BenchmarkRound, Side
+from specdec_command.measure.benchmark import BenchmarkRound, Load, Side
 from specdec_command.measure.compare import Drafting, Repeat, drafting, levels, total
 from specdec_operator.guard.counters import Counters
 
-BASELINE = BenchmarkRound(concurrency=1, repeat=1, side=Side.BASELINE)
+BASELINE = BenchmarkRound(load=Load(concurrency=1), repeat=1, side=Side.BASELINE)
 
 
 def test_a_repeat_has_the_medians_of_its_answers() -> None:

@@ -1,15 +1,18 @@
 """The output: the report, its JSON, the table, and the caveats that limit the result."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 from tests.unit.measure.samples import SPECULATION, measurement, node, repeat, repeats, running
 
+from specdec_command.measure.benchmark import Side
 from specdec_command.measure.caveats import caveats
-from specdec_command.measure.compare import Measurement
+from specdec_command.measure.compare import Measurement, Repeat
 from specdec_command.measure.report import document, markdown
+from specdec_command.measure.requests import Sampling
 from specdec_command.measure.table import render
 
 FASTER = repeats((1.0, 1.1, 1.0, 0.9, 1.0), (2.0,) * 5)
@@ -27,14 +30,21 @@ def shown(found: Measurement) -> str:
 def test_the_conclusion_comes_with_its_interval(told: Any) -> None:
     """Resolved or not, at each concurrency, before anything else is claimed."""
     said = told(measurement((*FASTER, *UNCLEAR)))
-    assert "With 1 request at once speculation is faster: 2.00x tokens/s (1.82 to 2.22, 94 % sure)." in said
-    assert "With 8 requests at once the difference is not resolved: 2.00x tokens/s (0.67 to 2.00, 94 % sure)." in said
-    assert "not resolved" in said
+    said = " ".join(said.split())
+    assert "Conclusion: keep." in said
+    assert (
+        "With 1 request at once: keep: time to first token 1.00x (1.00 to 1.00) not resolved, time per output token "
+        "2.00x (1.82 to 2.22), tokens/s 2.00x (1.82 to 2.22) (94 % sure)."
+    ) in said
+    assert "With 8 requests at once: not resolved: " in said
+    assert "tokens/s 2.00x (0.67 to 2.00) not resolved (94 % sure)." in said
 
 
 def test_slower_is_called_slower() -> None:
     """The tool takes no side."""
-    assert "speculation is slower: 0.50x tokens/s" in markdown(measurement(repeats((2.0,) * 5, (1.0,) * 5)))
+    said = markdown(measurement(repeats((2.0,) * 5, (1.0,) * 5)))
+    assert "Conclusion: drop." in said
+    assert "tokens/s 0.50x (0.50 to 0.50)" in said
 
 
 @pytest.mark.parametrize(
@@ -79,6 +89,7 @@ def test_the_json_has_every_repeat_and_no_answers() -> None:
     assert "node_names" not in found["context"]["plain"]
     level = found["levels"][0]
     assert level["tokens_per_second"]["resolved"] is True
+    assert (level["concurrency"], level["decision"], found["decision"]) == (1, "keep", "keep")
     assert level["speculating"]["drafting"]["rate"] == 0.75
     assert level["equal"]["share"] == 1
     assert found["request"]["temperature"] == 0
@@ -87,6 +98,17 @@ def test_the_json_has_every_repeat_and_no_answers() -> None:
 
 LOUD = measurement(repeats((1.0,) * 5, (2.0,) * 5, strangers=50.0))
 UNLIKE = measurement(tuple(repeat(each.turn, text=each.turn.side.value) for each in FASTER))
+HIGH = tuple(replace(each, drafting=replace(each.drafting, accepted=each.drafting.drafted * 0.9)) for each in FASTER)
+
+
+def _filling(each: Repeat) -> Repeat:
+    """More drafts; in later repeats of the speculating side more of the cache is in use, and less accepted."""
+    accepted = 3000.0 if each.turn.repeat < 3 else 1000.0
+    more = replace(each.drafting, drafts=1000.0, drafted=4000.0, accepted=accepted)
+    return replace(each, drafting=more, cache_used=each.turn.repeat / 5)
+
+
+FALLING = tuple(_filling(each) if each.turn.side is Side.SPECULATING else each for each in FASTER)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +126,17 @@ UNLIKE = measurement(tuple(repeat(each.turn, text=each.turn.side.value) for each
             LOUD,
             "Other clients also sent requests to the plain side: its engines generated 360 tokens",
         ),
-        (measurement(repeats((1.0,) * 5, (1.0,) * 5, drafted=0.0)), "With 1 at once the engine drafted nothing"),
+        (
+            measurement(repeats((1.0,) * 5, (1.0,) * 5, drafted=0.0)),
+            "With 1 request at once the engine drafted nothing",
+        ),
         (UNLIKE, "0 of 10 greedy answers are the same on both sides. The baseline side repeats itself in 8 of 8"),
+        (measurement(HIGH), "Acceptance is above 0.8 at every load: try a larger K, or use a stronger draft"),
+        (
+            measurement(FALLING),
+            "With speculation the acceptance length falls from 4.00 to 2.00 tokens per step while the KV cache fills",
+        ),
+        (measurement(FASTER, sampling=Sampling(greedy=False)), "Answers were sampled"),
         (measurement(FASTER, method="suffix"), "Suffix decoding reuses earlier answers"),
         (measurement(FASTER, redone=("repeat 2: HTTP 503",)), "Discarded and repeated: repeat 2: HTTP 503"),
     ],

@@ -10,6 +10,7 @@ from specdec_command.measure.baseline import MEASURED_ANNOTATION
 from specdec_command.measure.benchmark import BenchmarkOrder, Job, Side, Unmeasurable
 from specdec_command.measure.compare import Measurement
 from specdec_command.measure.prompts import Prompt, digest, parse
+from specdec_command.measure.requests import GREEDY, SEED, Sampling, arrivals
 from specdec_command.measure.run import run
 from specdec_operator.names import RETRY_ANNOTATION, ROLLBACK_ANNOTATION
 
@@ -31,6 +32,8 @@ def job(
     in_place: bool = False,
     room: float = 60.0,
     prompts: tuple[Prompt, ...] = PROMPTS,
+    rates: tuple[float, ...] = (),
+    sampling: Sampling = GREEDY,
 ) -> Job:
     order = BenchmarkOrder(
         source="three.jsonl",
@@ -40,6 +43,8 @@ def job(
         repeats=2,
         max_tokens=8,
         in_place=in_place,
+        rates=rates,
+        sampling=sampling,
     )
     return Job(namespace=None, name="llama", order=order, prompts=prompts, at="2026-01-01", room=room)
 
@@ -97,6 +102,35 @@ async def test_what_is_measured_is_what_the_engine_did(tmp_path: Path) -> None:
     assert 0.002 <= repeat.first_token < repeat.seconds
     assert found.context.other_differences == ()
     assert found.context.plain.command == ("python3", "-m", "vllm", "--model=/mnt/target/model")
+
+
+async def test_requests_that_arrive_at_a_rate_are_sent_before_others_are_answered(tmp_path: Path) -> None:
+    """Both sides get them at the same random times; a repeat takes as long as its arrivals."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        found = await measured(world, tmp_path, job(concurrencies=(), rates=(20.0,)))
+    assert [(each.concurrency, each.load.rate) for each in found.levels] == [(None, 20.0)]
+    assert len(world.requests) == 2 * (3 + 2 * 3)
+    for each in found.repeats:
+        assert each.seconds >= arrivals(3, 20.0, SEED + each.turn.repeat)[-1]
+        assert [answer.text for answer in each.answers] == ["word " * 8] * 3
+
+
+@pytest.mark.parametrize(
+    ("sampling", "sent"),
+    [
+        (GREEDY, {"temperature": 0, "seed": 0}),
+        (Sampling(greedy=False), {}),
+        (Sampling(greedy=False, temperature=0.7, top_p=0.9), {"temperature": 0.7, "top_p": 0.9}),
+    ],
+)
+async def test_sampling_is_that_of_the_order(tmp_path: Path, sampling: Sampling, sent: dict[str, float]) -> None:
+    """What is not given is not sent, so that the engine's own default holds."""
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        await measured(world, tmp_path, job(sampling=sampling))
+    for _, body in world.requests:
+        assert {key: body[key] for key in ("temperature", "top_p", "seed") if key in body} == sent
 
 
 async def test_a_twin_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
