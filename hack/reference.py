@@ -29,6 +29,7 @@ from hack.command import generate, run
 from hack.pages import filled, render, said
 from hack.pages.api import page as api_page
 from hack.pages.methods import page as methods_page
+from hack.pages.seeds import page as seeds_page
 from specdec_command.cli.rules import markdown as rules_page
 from specdec_command.doctor.finding import KINDS, DoctorSeverity
 from specdec_engine.head_names import registered_heads
@@ -130,6 +131,7 @@ def pages() -> dict[pathlib.Path, str]:
         "memory": memory_page,
         "reliability": reliability_page,
         "scale": scale_page,
+        "seeds": seeds_page,
     }
     parts = {
         _DOCS / "engine.md": engine_page,
