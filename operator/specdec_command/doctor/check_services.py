@@ -9,11 +9,13 @@ from specdec_command.doctor.objects import ExaminedService, engine_of, operators
 from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.guard.cache_use import WAYS_OUT, CacheReading, length_fall
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 
 APPLY: Final = "kubectl apply -k manifests/runtimes, or enable the chart's runtimes"
 _SOON: Final = timedelta(seconds=60)
 """In which a running operator has looked at a new service."""
+_OF_WINDOW: Final = ("used", "drafts", "draftTokens", "acceptedTokens")
 _BUSY: Final = frozenset({"Staging", "Downloading"})
 
 
@@ -36,6 +38,7 @@ def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
             yield finding("ServiceUnreadable", service.about, what, "use the specdec of the operator's release")
         yield from _observed(service, snapshot)
         yield from _conditions(service)
+        yield from _acceptance(service)
 
 
 def _ours(namespace: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -99,6 +102,15 @@ def _conditions(service: ExaminedService) -> Iterator[DoctorFinding]:
         yield finding("ServiceRolledBack", service.about, _says(service, rolled_back), fix)
     if staged.of("status").text == "False" and staged.of("reason").text not in _BUSY:
         yield finding("ArtifactsNotStaged", service.about, _says(service, staged), _status(service))
+
+
+def _acceptance(service: ExaminedService) -> Iterator[DoctorFinding]:
+    """Whether the acceptance length falls while the KV cache fills, by the windows that the status keeps."""
+    kept = service.body.of("status", "memory", "acceptanceByCacheUse").items
+    rows = ([each.of(name).number or 0.0 for name in _OF_WINDOW] for each in kept)
+    readings = (CacheReading(used=row[0], drafts=row[1], draft_tokens=row[2], accepted_tokens=row[3]) for row in rows)
+    if fall := length_fall(readings):
+        yield finding("AcceptanceFalls", service.about, f"service {service.about}: {fall.message}", WAYS_OUT)
 
 
 def _says(service: ExaminedService, condition: Untrusted) -> str:

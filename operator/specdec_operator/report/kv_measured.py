@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any, Final
 
 from specdec_engine.memory.explain import amount
+from specdec_operator.guard.cache_use import WAYS_OUT, CacheReading, length_fall
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.state import Phase
 from specdec_operator.report.conditions import Findings
@@ -28,7 +29,8 @@ class Measured:
     utilization, difference, used, requests are about the pods that serve now. utilization: the share of the device that
     the engine reports. difference: measured less predicted tokens, in percent of those predicted. used: the largest
     observed share of the cache in use. requests: number of requests of the maximum length that it holds at once.
-    taken: largest observed use of the device, in bytes. recommendation: what to do if little or much is free.
+    taken: largest observed use of the device, in bytes. recommendation: what to do if little or much is free, or if
+    the acceptance falls while it fills. by_use: the newest window for each quarter of the cache in use.
     """
 
     tokens: int | None = None
@@ -39,6 +41,7 @@ class Measured:
     requests: float | None = None
     taken: int | None = None
     recommendation: str | None = None
+    by_use: tuple[CacheReading, ...] = ()
 
 
 def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured:
@@ -57,6 +60,7 @@ def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured
     utilization = seen.utilization or of_pods.get("utilizationMeasured")
     taken = _taken(found, of_pods.get("deviceUsed"))
     requests = of_pods.get("kvRequestsMeasured") if seen.requests is None else round(seen.requests, 1)
+    by_use = _by_use(found, seen, of_pods)
     return Measured(
         tokens=tokens,
         baseline=baseline,
@@ -65,9 +69,44 @@ def measured(found: Findings, before: Mapping[str, Any], now: float) -> Measured
         used=None if most is None else round(most, 2),
         requests=requests,
         taken=taken,
-        recommendation="; ".join((*_recommended(found, utilization, most, requests, now), *_headroom(found, taken)))
+        recommendation="; ".join(
+            (*_recommended(found, utilization, most, requests, now), *_headroom(found, taken), *_falls(by_use))
+        )
         or None,
+        by_use=by_use,
     )
+
+
+def _by_use(found: Findings, seen: KvCache, before: Mapping[str, Any]) -> tuple[CacheReading, ...]:
+    """The newest window for each quarter of the cache in use, the emptiest first."""
+    kept = [
+        CacheReading(
+            used=each["used"],
+            drafts=each["drafts"],
+            draft_tokens=each["draftTokens"],
+            accepted_tokens=each["acceptedTokens"],
+        )
+        for each in before.get("acceptanceByCacheUse") or ()
+    ]
+    known = {_quarter(each.used): each for each in kept}
+    if found.judged is not None and seen.used is not None and found.judged.evidence.drafts > 0:
+        evidence = found.judged.evidence
+        known[_quarter(seen.used)] = CacheReading(
+            used=seen.used,
+            drafts=evidence.drafts,
+            draft_tokens=evidence.draft_tokens,
+            accepted_tokens=evidence.accepted_tokens,
+        )
+    return tuple(known[quarter] for quarter in sorted(known))
+
+
+def _quarter(used: float) -> int:
+    return min(3, int(4 * used))
+
+
+def _falls(by_use: tuple[CacheReading, ...]) -> tuple[str, ...]:
+    fall = length_fall(by_use)
+    return (f"{fall.message}; {WAYS_OUT}",) if fall else ()
 
 
 def _taken(found: Findings, before: int | None) -> int | None:

@@ -127,6 +127,16 @@ def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
         kv_tokens_difference_percent=seen.difference,
         kv_requests_measured=seen.requests,
         kv_used_most=seen.used,
+        acceptance_by_cache_use=[
+            api.CacheUseStatus(
+                used=round(each.used, 2),
+                drafts=round(each.drafts),
+                draft_tokens=round(each.draft_tokens),
+                accepted_tokens=round(each.accepted_tokens),
+            )
+            for each in seen.by_use
+        ]
+        or None,
         device_used=seen.taken,
         utilization_measured=seen.utilization,
         recommendation=seen.recommendation,

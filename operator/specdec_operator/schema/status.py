@@ -94,6 +94,15 @@ class HistoryEntry(StatusPart):
     rate: float | None = Field(None, description="Accepted / drafted tokens of the last window at that time.")
 
 
+class CacheUseStatus(StatusPart):
+    """What was drafted in the newest window in which so much of the KV cache was in use."""
+
+    used: float = Field(description="Largest share of the KV cache in use in the window.")
+    drafts: int = Field(description="Number of steps with a draft.")
+    draft_tokens: int = Field(description="Tokens drafted.")
+    accepted_tokens: int = Field(description="Drafted tokens that were accepted.")
+
+
 class MemoryStatus(StatusPart):
     """The memory plan of the current configuration. Absent if nothing is planned or measured."""
 
@@ -132,6 +141,9 @@ class MemoryStatus(StatusPart):
     )
     kv_used_most: float | None = Field(
         None, description="Largest observed share of the KV cache in use since these pods serve, in steps of 0.05."
+    )
+    acceptance_by_cache_use: list[CacheUseStatus] | None = Field(
+        None, description="The newest window for each quarter of the KV cache in use, since these pods serve."
     )
     device_used: int | None = Field(
         None, description="Largest observed use of the device or, on a CPU, of the container, in bytes."

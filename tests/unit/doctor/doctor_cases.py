@@ -6,6 +6,12 @@ from tests.unit.doctor.snapshots import BROKEN, DENIED, MISSING, NVIDIA, Change,
 
 from specdec_operator import __version__
 
+FALLING = [
+    {"used": 0.1, "drafts": 500, "draftTokens": 2000, "acceptedTokens": 1400},
+    {"used": 0.9, "drafts": 500, "draftTokens": 2000, "acceptedTokens": 800},
+]
+"""As a status keeps the windows by the share of the KV cache in use."""
+
 
 def put(*path: str | int, to: Any) -> Change:
     def change(raw: Any) -> None:
@@ -250,6 +256,11 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
     ("ServiceStalled", says("Stalled", "True", "InvalidSpec", "spec.x: no."), ("InvalidSpec: spec.x: no",)),
     ("ArtifactsNotStaged", says("ArtifactsStaged", "False", "ClaimNotFound"), ("ClaimNotFound",)),
     ("ServiceRolledBack", says("RolledBack", "True", "AcceptanceRateLow"), ("specdec retry llama -n team",)),
+    (
+        "AcceptanceFalls",
+        put("services", "items", 0, "status", "memory", to={"acceptanceByCacheUse": FALLING}),
+        ("team/llama: the acceptance length falls from 3.80 to 2.60", "trained on long contexts"),
+    ),
     ("NotReadable", put("nodes", to=DENIED), ("you have no permission to list nodes", "verbs [list] on nodes")),
     ("NotAnswered", put("classes", to=BROKEN), ("storageclasses", "HTTP: no")),
     ("NotAllRead", put("nodes", "metadata", to={"continue": "more"}), ("only the first 1 nodes",)),

@@ -115,3 +115,27 @@ def test_it_is_in_the_status() -> None:
     assert memory["kvTokensDifferencePercent"] == -5
     assert (memory["kvRequestsMeasured"], memory["kvUsedMost"], memory["utilizationMeasured"]) == (1.5, 0.3, 0.87)
     assert memory["recommendation"].startswith("the KV cache is nearly too small")
+
+
+def test_the_newest_window_of_each_quarter_of_the_cache_is_kept_and_a_fall_is_reported() -> None:
+    """Of these pods only; the status has it as doctor reads it."""
+    first = drafting(0.1, accepted=700.0)
+    assert [each.used for each in measured(first, {}, 0).by_use] == [0.1]
+    kept = {"acceptanceByCacheUse": [{"used": 0.2, "drafts": 500, "draftTokens": 2000, "acceptedTokens": 1500}]}
+    assert [each.used for each in measured(first, before(first, kept), 0).by_use] == [0.1]
+    fuller = drafting(0.9, accepted=700.0)
+    both = measured(fuller, before(fuller, kept), 0)
+    assert [each.used for each in both.by_use] == [0.2, 0.9]
+    assert "acceptance length falls from 4.00 to 2.40 tokens per step" in (both.recommendation or "")
+    assert measured(replace(fuller, revision="other"), before(fuller, kept), 0).recommendation is None
+    memory = status_of(fuller, before(fuller, kept), 0)["memory"]
+    assert memory["acceptanceByCacheUse"][0] == kept["acceptanceByCacheUse"][0]
+
+
+def drafting(used: float, *, accepted: float) -> Findings:
+    """A window of 500 drafts of four tokens with so much of the cache in use."""
+    counted = {"drafts": 500.0, "draft_tokens": 2000.0, "accepted_tokens": accepted}
+    made = seen(KvCache(used=used))
+    return replace(
+        made, judged=judged(evidence=make_evidence(kv_cache=KvCache(used=used), speculative=True, **counted))
+    )
