@@ -188,6 +188,11 @@ class Guard(Part):
             ".timePerOutputToken.max",
         ),
         rule(
+            "!has(self.downtimeBudget) || duration(self.downtimeBudget) > duration('0s')",
+            "downtimeBudget must be more than 0s, because each failure takes time",
+            ".downtimeBudget",
+        ),
+        rule(
             "!has(self.speedup) || !has(self.mode) || self.mode != 'Off'",
             "mode is Off, so the guard compares nothing; remove speedup, or set mode Observe or Enforce",
             ".speedup",
@@ -217,6 +222,11 @@ class Guard(Part):
         2.0,
         description="Acceptance that may be lost before speculation ends, in points below its minimum x hours. 2 "
         "means 20 points for 6 minutes, or 10 points for 13 minutes: with windows of two minutes, 8 and 14.",
+    )
+    downtime_budget: Duration | None = Field(
+        None,
+        description="Time of a day for which a pod may be unavailable because its engine fails, reload included. "
+        "Three failures or more that take longer end speculation. Default: 30m.",
     )
     min_draft_tokens: Annotated[int, Field(ge=1)] = Field(
         1000, description="A window with fewer drafted tokens is inconclusive."

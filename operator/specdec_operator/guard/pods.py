@@ -15,6 +15,7 @@ from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
 from specdec_operator.guard.memory import lacking_memory, may_lower
+from specdec_operator.guard.outages import downtime, noted_outages
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.stalls import Standstill
 from specdec_operator.guard.state import Observation, Phase, PodFailure, State
@@ -33,6 +34,8 @@ NOT_READY_SECONDS: Final = 120.0
 engine that still hangs."""
 _MOST_KEPT: Final = 12
 _MOST_WORDS: Final = 200
+_WATCHED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING})
+_AFTER_ROLLBACK: Final = frozenset({Phase.ROLLED_BACK})
 _STOPPED: Final = frozenset({0, 143})
 """Exit codes of an engine that was stopped by its node, or by a user in its container."""
 
@@ -113,13 +116,18 @@ def _is_new(failure: PodFailure, known: tuple[PodFailure, ...]) -> bool:
 
 
 def note_pods(state: State, observation: Observation, now: float) -> State:
-    """Notes the pods that are restarted no longer, and new failures of the watched ones."""
+    """Notes the pods that are restarted no longer, and new failures and outages of the watched ones. After a rollback
+    these are the baseline's.
+    """
     if state.restarting and not observation.pods & set(state.restarting):
         state = replace(state, restarting=())
-    if observation.speculating and state.phase in (Phase.WARMING_UP, Phase.WATCHING):
-        failures = noted(state.pod_failures, observation.pod_failures, observation.pods, now)
-        state = replace(state, pod_failures=failures)
-    return state
+    watched = _WATCHED if observation.speculating else _AFTER_ROLLBACK
+    if state.phase not in watched or (not observation.speculating and observation.revision != state.revision):
+        return state
+    known, seen = state.pod_failures, observation.pod_failures
+    failed = tuple((each.pod, each.reason) for each in seen if _is_new(each, known))
+    outages = noted_outages(state.outages, failed, observation.pod_times, state.up, now)
+    return replace(state, pod_failures=noted(known, seen, observation.pods, now), outages=outages)
 
 
 def held(known: tuple[PodFailure, ...]) -> tuple[PodFailure, ...]:
@@ -236,26 +244,62 @@ def answer_pod_failures(state: State, observation: Observation, now: float) -> S
     return respond(state, observation, *summary(failures), now, pods_fail=True, less_memory=bool(lacking))
 
 
+def pods_are_down_too_long(state: State, observation: Observation, now: float) -> bool:
+    """Three times or more within a day, engines of the watched pods failed as above, and together their pods were
+    unavailable for `downtimeBudget`, reload included: one of them, or each on average.
+    """
+    open_ones = [each for each in state.outages if not each.answered]
+    return len(open_ones) >= MOST_FAILURES and _downtime(state, observation, now) >= observation.policy.downtime_budget
+
+
+def _downtime(state: State, observation: Observation, now: float) -> float:
+    return downtime(state.outages, max(state.up, len(observation.pods)), now)
+
+
+def answer_downtime(state: State, observation: Observation, now: float) -> State:
+    """The next step. If one pod of several failed alone within the day: a restart of it. Otherwise: a rollback
+    (Responding). In Observe the guard only reports it.
+    """
+    pods = {each.pod for each in state.outages}
+    alone = tuple(pods & observation.pods) if len(pods) == 1 and len(observation.pods) > 1 else ()
+    reason, message = downtime_summary(state, observation, now)
+    outages = tuple(replace(each, answered=True) for each in state.outages)
+    state = replace(state, blamed=alone, pod_failures=answered(state.pod_failures), outages=outages)
+    return respond(state, observation, reason, message, now, pods_fail=True)
+
+
+def downtime_summary(state: State, observation: Observation, now: float) -> tuple[str, str]:
+    """Why something is done about outages: one word, and one sentence with numbers."""
+    outages = [each for each in state.outages if not each.answered]
+    reasons, last = {each.reason for each in outages}, outages[-1]
+    minutes, most = _downtime(state, observation, now) / 60, observation.policy.downtime_budget / 60
+    message = (
+        f"{len(outages)} failures within a day, the last in pod {last.pod} ({last.reason}), made a pod unavailable for "
+        f"{minutes:.0f} minutes, reload included; guard.downtimeBudget is {most:.0f}"
+    )
+    return (last.reason if len(reasons) == 1 else PodFault.CRASHED.value), message
+
+
 def an_engine_hangs(state: State, observation: Observation, now: float) -> bool:
     """Requests are in an engine, and it generated nothing for three intervals, and for half a minute at least."""
-    return observation.policy.acts and _hanging(state, observation) is not None
+    return observation.policy.acts and hanging(state, observation) is not None
 
 
 def restart_the_engine(state: State, observation: Observation, now: float) -> State:
     """WarmingUp, and the pod is evicted, one at a time: nothing else ends such an engine. The failure counts towards
     the three within an hour, as the end of an engine does.
     """
-    failure = _hanging(state, observation)
+    failure = hanging(state, observation)
     if failure is None:
         return state
-    hanging = replace(state, blamed=(failure.pod,))
-    return respond(hanging, observation, *summary((failure,)), now, pods_fail=True)
+    blamed = replace(state, blamed=(failure.pod,))
+    return respond(blamed, observation, *summary((failure,)), now, pods_fail=True)
 
 
-def _hanging(state: State, observation: Observation) -> PodFailure | None:
+def hanging(state: State, observation: Observation) -> PodFailure | None:
     """A pod whose engine hangs, and that is not restarted yet."""
-    hanging = (each for each in observation.pod_failures if each.reason == PodFault.STALLED.value)
-    return next((each for each in hanging if each.pod not in state.restarting), None)
+    stalled = (each for each in observation.pod_failures if each.reason == PodFault.STALLED.value)
+    return next((each for each in stalled if each.pod not in state.restarting), None)
 
 
 def a_broken_pod_was_restarted_before(state: State, observation: Observation, now: float) -> bool:

@@ -102,7 +102,7 @@ def roll_out(state: State, observation: Observation, now: float) -> State:
 
 def warm_up(state: State, observation: Observation, now: float) -> State:
     """WarmingUp."""
-    return replace(state, revision=observation.revision, pod_failures=()).enter(Phase.WARMING_UP, now)
+    return replace(state, revision=observation.revision, pod_failures=(), outages=()).enter(Phase.WARMING_UP, now)
 
 
 def watch(state: State, observation: Observation, now: float) -> State:
@@ -119,7 +119,7 @@ def enter_serving(state: State, observation: Observation, now: float) -> State:
 
 def enter_rolled_back(state: State, observation: Observation, now: float) -> State:
     """RolledBack."""
-    return replace(state, revision=observation.revision).enter(Phase.ROLLED_BACK, now)
+    return replace(state, revision=observation.revision, pod_failures=(), outages=()).enter(Phase.ROLLED_BACK, now)
 
 
 def note_rollback(state: State, observation: Observation) -> State:

@@ -11,6 +11,7 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.baseline_pods import MeasureFinding, Measures, Pair
+from specdec_operator.guard.outages import Outage, PodTimes
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic, Trial
@@ -119,6 +120,15 @@ class Lowering:
     at: Time = field(metadata=means("Time of the last decision."))
     steps: int = field(
         metadata=means("Number of steps of 0.05 of the device by which the memory is lowered; at most two.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineFailure(_Decision):
+    """A decision that the draft is not the cause: after a rollback for pods that fail, baseline pods failed too."""
+
+    times: int = field(
+        default=1, metadata=means("How many such decisions in a row. Each holds twice as long as the one before.")
     )
 
 
@@ -257,6 +267,14 @@ class State:
         default=(),
         metadata=means("Failures of the watched pods. Three within an hour count against speculation.", empty=False),
     )
+    outages: tuple[Outage, ...] = field(
+        default=(),
+        metadata=means("Times of a day for which they were unavailable; compare downtimeBudget.", empty=False),
+    )
+    baseline_fails: BaselineFailure | None = field(
+        default=None,
+        metadata=means("Present once baseline pods failed as those with speculation did, after a rollback."),
+    )
     handled_retry: str | None = field(
         default=None, metadata=means("Last handled value of annotation specdec.io/retry.")
     )
@@ -337,7 +355,7 @@ class Observation:
     subject: the state's subject that all of it is about; since: the state's wanted_since from which the rollout is
     timed, None if it is not timed. speculating: whether the subject speculates.
     revision: revision of the requested pods. rollout: their progress. pods: names of all existing pods.
-    pod_failures: the present failures of the pods of this revision.
+    pod_failures: the present failures of the pods of this revision; pod_times: since when they serve or do not.
     closed: when a window closed in this reconcile, else 0; verdict: on it, None for a baseline window; token_times: of
     it.
     lost: what it adds to the regret, None if unknown. in_row: number of failing windows in its evidence.
@@ -354,6 +372,7 @@ class Observation:
     rollout: RolloutView
     pods: frozenset[str] = frozenset()
     pod_failures: tuple[PodFailure, ...] = ()
+    pod_times: PodTimes = field(default_factory=PodTimes)
     closed: float = 0.0
     verdict: Verdict | None = None
     token_times: TokenTimes = field(default_factory=dict)

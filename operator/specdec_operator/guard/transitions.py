@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import memory, pods, rollout, speed, tries
+from specdec_operator.guard import after_rollback, memory, pods, rollout, speed, tries
 from specdec_operator.guard import windows_in_a_row as windows
 from specdec_operator.guard.state import Observation, Phase, State
 
@@ -44,6 +44,7 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
             TransitionRule(rollout.guard_is_off, rollout.enter_serving),
             TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(pods.pods_are_down_too_long, pods.answer_downtime),
             TransitionRule(speed.baseline_pods_are_not_wanted, speed.remove_baseline_pods),
             TransitionRule(speed.baseline_pods_are_always_wanted, speed.keep_baseline_pods),
             TransitionRule(rollout.warmup_is_over, rollout.watch),
@@ -53,6 +54,7 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
             TransitionRule(rollout.guard_is_off, rollout.enter_serving),
             TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(pods.pods_are_down_too_long, pods.answer_downtime),
             TransitionRule(pods.an_engine_hangs, pods.restart_the_engine),
             TransitionRule(tries.retry_is_due, tries.retry),
             # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
@@ -83,6 +85,8 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
         Phase.ROLLED_BACK: (
             TransitionRule(speed.speculation_was_not_slower, speed.bring_it_back),
             TransitionRule(speed.baseline_is_settled, speed.stay_with_baseline),
+            TransitionRule(after_rollback.baseline_fails_too, after_rollback.return_to_speculation),
+            TransitionRule(after_rollback.a_baseline_engine_hangs, after_rollback.restart_it),
             TransitionRule(tries.retry_is_due, tries.retry),
             TransitionRule(rollout.other_pods_fail, rollout.stall),
             TransitionRule(rollout.other_pods_are_up, rollout.note_revision),

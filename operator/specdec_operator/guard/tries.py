@@ -9,6 +9,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from specdec_operator.guard.outages import DAY
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import (
     DryRunAction,
@@ -27,6 +28,7 @@ from specdec_operator.observe.rollout import Progress
 MOST_RESTARTS: Final = 2
 """Restarts of pods after which the guard stops blaming the pod and blames the draft."""
 _MOST_KNOWN_GOOD: Final = 2
+_MOST_DAYS: Final = 7
 
 
 class Action(StrEnum):
@@ -42,19 +44,27 @@ class Action(StrEnum):
     """The last good other speculation, or the baseline if there is none."""
 
 
-def action_for(state: State, observation: Observation, *, pods_fail: bool = False, less_memory: bool = False) -> Action:
-    """The next step. pods_fail: whether failed pods are the reason, and not a window.
+def action_for(
+    state: State,
+    observation: Observation,
+    *,
+    pods_fail: bool = False,
+    less_memory: bool = False,
+    either_way: bool = False,
+) -> Action | None:
+    """The next step; None: no step helps. pods_fail: whether failed pods are the reason, and not a window.
 
-    less_memory: whether an engine ran out of memory, and its memory can be lowered.
+    less_memory: whether an engine ran out of memory, and its memory can be lowered. either_way: whether pods fail
+    without speculation too.
     """
     if less_memory:
         return Action.LOWER_MEMORY
     skewed = observation.verdict is not None and observation.verdict.reason is Reason.POD_SKEW
     watched = state.phase is Phase.WATCHING or pods_fail
-    if (skewed or pods_fail) and state.blamed and state.restarts < MOST_RESTARTS and watched:
+    if (skewed or pods_fail) and state.blamed and (state.restarts < MOST_RESTARTS or either_way) and watched:
         return Action.RESTART_POD
     if pods_fail:
-        return Action.ROLL_BACK
+        return None if either_way else Action.ROLL_BACK
     reducible = observation.policy.reduce_tokens and state.reduced is None and state.rollback is None
     if reducible and observation.fewer is not None and state.phase is Phase.WATCHING:
         return Action.REDUCE_TOKENS
@@ -75,7 +85,10 @@ def respond(
 
     pods_fail, less_memory: see action_for.
     """
-    action = action_for(state, observation, pods_fail=pods_fail, less_memory=less_memory)
+    either_way = pods_fail and fails_either_way(state, reason, now)
+    action = action_for(state, observation, pods_fail=pods_fail, less_memory=less_memory, either_way=either_way)
+    if action is None:
+        return replace(state, blamed=())
     if action is Action.LOWER_MEMORY:
         message = f"{message}; next start: {observation.less}"
     if not observation.policy.acts:
@@ -96,6 +109,17 @@ def respond(
             return replace(state, phase=Phase.RESPONDING, reduced=reduced)
         case Action.ROLL_BACK:
             return _roll_back(state, observation, reason, message, now)
+
+
+def fails_either_way(state: State, reason: str, now: float) -> bool:
+    """Whether baseline pods failed for the same reason a short while ago: then such failures do not count against a
+    draft. A short while is a day, after a second such decision two days, and a week at most.
+    """
+    found = state.baseline_fails
+    if found is None or found.reason != reason:
+        return False
+    days: int = min(_MOST_DAYS, 2 ** (found.times - 1))
+    return now - found.at < DAY * days
 
 
 def remembered(state: State, good: KnownGood) -> tuple[KnownGood, ...]:
@@ -127,9 +151,17 @@ _TRIED: Final = "; the retry did not start: "
 def retry_at(state: State, policy: Policy) -> float | None:
     """When the speculation that is asked for is tried again, epoch seconds; None: not by itself."""
     decision = state.rollback or state.reduced
-    if decision is None or decision.reason == BY_REQUEST or policy.retry_after is None:
+    if decision is None or policy.retry_after is None or not retries_are_left(state, policy):
         return None
-    return decision.at + policy.retry_after * 2**state.retries if state.retries < policy.retry_limit else None
+    after: float = policy.retry_after * 2**state.retries
+    return decision.at + after
+
+
+def retries_are_left(state: State, policy: Policy) -> bool:
+    """Whether the guard may bring the requested speculation back by itself."""
+    decision = state.rollback or state.reduced
+    by_guard = decision is not None and decision.reason != BY_REQUEST
+    return by_guard and policy.retry_after is not None and state.retries < policy.retry_limit
 
 
 def retry_is_due(state: State, observation: Observation, now: float) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.outages import pod_times
 from specdec_operator.guard.pods import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
 from specdec_operator.guard.sampler import with_window
@@ -104,7 +105,12 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
     stalled = memory.window.stalled(thresholds) if memory.window else {}
     failures = failures_of(desired.pods, now, stalled)
     observation = _observation(sis, desired, observed, memory.closed, better, failures)
-    observation = replace(observation, baseline_pods=baseline_pods, least_speedup=thresholds.speedup or 1.0)
+    observation = replace(
+        observation,
+        pod_times=pod_times(desired.pods, frozenset(stalled), now),
+        baseline_pods=baseline_pods,
+        least_speedup=thresholds.speedup or 1.0,
+    )
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
     # Refused last: the guard may have replaced what the API server or KServe refuses.

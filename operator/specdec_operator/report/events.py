@@ -94,6 +94,10 @@ def _of_baseline_pods(before: State | None, after: State, found: Findings) -> It
     if asked is not None and kept is None and after.armless and not before.armless:
         words = found.baseline_pods.failure or "it was not ready in time, or no request ended in it"
         yield _warning("NoPlainPod", f"{words}; the baseline of another time decides for one hour")
+    if after.baseline_fails is not None and after.baseline_fails != before.baseline_fails:
+        yield Event(
+            warning=False, reason="DraftAcquitted", message=f"speculation returns: {after.baseline_fails.message}"
+        )
     if after.doubts > before.doubts:
         yield Event(warning=False, reason="DraftAcquitted", message=_acquittal(before, found))
     trial = before.rollback is not None and before.rollback.trial is not None

@@ -33,6 +33,7 @@ from tests.unit.guard import doubt_films
 from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
 
 from specdec_operator.api.guard import GuardMode
+from specdec_operator.guard.outages import Outage
 from specdec_operator.guard.pods import held
 from specdec_operator.guard.rollout import note_progress, want
 from specdec_operator.guard.state import Phase, State
@@ -46,6 +47,9 @@ HELD: Frame = {"held": True}
 BASELINE: Frame = {"speculating": False}
 OTHER: Frame = {"revision": "r2"}
 HANGS: Frame = {"pod_failures": (make_failure("a", reason="Stalled"),), "pods": frozenset("ab")}
+PODS = frozenset("ab")
+LONG = tuple(Outage(pod=pod, reason="EngineCrashed", since=1.0, until=2000.0) for pod in "aab")
+"""More than half an hour in three failures."""
 KILLED: Frame = {"pod_failures": tuple(make_failure(each) for each in "abc"), "pods": frozenset("abc")}
 COMING: Frame = OTHER | {"rollout": PROGRESSING}
 BROKEN: Frame = OTHER | {"rollout": FAILED}
@@ -134,6 +138,22 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         make_state(),
         ((1, KILLED | {"pod_failures": tuple(make_failure(each, reason="Stalled") for each in "abc")}),),
         [RESPOND],
+    ),
+    "pods are unavailable for too long": (make_state(outages=LONG), ((9000, {"pods": PODS}),), [RESPOND]),
+    "pods are unavailable for too long while they warm up": (
+        make_state(WARM, outages=LONG),
+        ((9000, {"pods": PODS}),),
+        [RESPOND],
+    ),
+    "the baseline's pods fail as those with speculation did": (
+        make_state(BACK, rollback=make_rollback("EngineCrashed", message="3 failures"), outages=LONG),
+        ((59, RETRY | {"pods": PODS}), (60, COMING)),
+        [OUT, OUT],
+    ),
+    "an engine of the baseline hangs": (
+        make_state(BACK, rollback=OF_BASELINE),
+        ((1, HANGS | BASELINE), (2, HANGS | BASELINE), (3, BASELINE | {"pods": frozenset("bc")})),
+        [BACK, BACK, BACK],
     ),
     "other pods and a failing window": (make_state(), ((1, FAILS | COMING),), [OUT]),
     "the guard is switched off": (make_state(), ((1, OFF),), [SERVE]),
