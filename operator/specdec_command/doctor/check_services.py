@@ -5,11 +5,21 @@ from datetime import timedelta
 from typing import Final
 
 from specdec_command.doctor.finding import DoctorFinding, finding
-from specdec_command.doctor.objects import ExaminedService, engine_of, operators, our_runtime, runtime_of, services
+from specdec_command.doctor.objects import (
+    ExaminedService,
+    engine_of,
+    guarded,
+    operators,
+    our_runtime,
+    runtime_of,
+    services,
+)
 from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_engine.accelerators import Accelerator
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.guard.cache_use import WAYS_OUT, CacheReading, length_fall
+from specdec_operator.guard.pods import PodFault
+from specdec_operator.guest.liveness import HANG_UNNOTICED
 from specdec_operator.observe.pods import ENGINE_CONTAINER
 
 APPLY: Final = "kubectl apply -k manifests/runtimes, or enable the chart's runtimes"
@@ -39,6 +49,8 @@ def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
         yield from _observed(service, snapshot)
         yield from _conditions(service)
         yield from _acceptance(service)
+    for service in guarded(snapshot):
+        yield from _hangs(service)
 
 
 def _ours(namespace: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -111,6 +123,22 @@ def _acceptance(service: ExaminedService) -> Iterator[DoctorFinding]:
     readings = (CacheReading(used=row[0], drafts=row[1], draft_tokens=row[2], accepted_tokens=row[3]) for row in rows)
     if fall := length_fall(readings):
         yield finding("AcceptanceFalls", service.about, f"service {service.about}: {fall.message}", WAYS_OUT)
+
+
+def _hangs(service: ExaminedService) -> Iterator[DoctorFinding]:
+    """Engines that hung within the last day, and a guest in which nothing would notice it."""
+    outages = service.body.of("status", "guard", "outages").items
+    hangs = [each for each in outages if each.of("reason").text == PodFault.STALLED.value]
+    if hangs:
+        last = hangs[-1]
+        times = f"{len(hangs)} time{'' if len(hangs) == 1 else 's'} within a day"
+        what = f"engines of service {service.about} hung {times}, last in pod {last.of('pod').text}"
+        fix = f"{_status(service)}, and docs/runbooks/SpecdecEngineHangs.md"
+        yield finding("EngineHangs", service.about, what, fix)
+    warned = service.condition("Warned").of("message").text
+    if HANG_UNNOTICED in warned:
+        fix = "add a livenessProbe that generates (docs/runtime.md#the-liveness-probe)"
+        yield finding("HangUnnoticed", service.about, f"guest {service.about}: {HANG_UNNOTICED}", fix)
 
 
 def _says(service: ExaminedService, condition: Untrusted) -> str:

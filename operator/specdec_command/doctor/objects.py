@@ -171,9 +171,13 @@ class ExaminedService:
 
 def services(snapshot: Snapshot) -> tuple[ExaminedService, ...]:
     """All requested services, without those that guard other InferenceServices: they have no pods of their own."""
+    return tuple(each for each in guarded(snapshot) if each.spec is None or each.spec.guest is None)
+
+
+def guarded(snapshot: Snapshot) -> tuple[ExaminedService, ...]:
+    """All requested services, and those that guard other InferenceServices or Deployments."""
     every = (_service(each, snapshot) for each in snapshot.services.items)
-    served = (each for each in every if each.spec is None or each.spec.guest is None)
-    return tuple(each for each in served if snapshot.service in (None, each.name))
+    return tuple(each for each in every if snapshot.service in (None, each.name))
 
 
 def our_runtime(accelerator: Accelerator, namespace: str, snapshot: Snapshot) -> str:

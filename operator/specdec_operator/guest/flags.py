@@ -9,6 +9,7 @@ from specdec_engine.case import Case, Json
 from specdec_engine.resolve import resolve
 from specdec_operator.engine.build import build_of
 from specdec_operator.engine.legacy_flags import todays
+from specdec_operator.guest.liveness import notices_hangs
 from specdec_operator.guest.speculation_flags import asks, groups_of, may_hold, mentions
 from specdec_operator.observe.pods import ENGINE_CONTAINER, ENGINE_PORT
 from specdec_operator.shell.reading import Reading, read_container
@@ -29,6 +30,7 @@ class GuestEngine:
     words: its command line, as a shell would split it. baseline: without speculation. speculative: the words that ask
     for it, each flag with its value. asks: whether there are any. speculation: the object of --speculative-config; None
     if that cannot be read. method: empty if it is unknown. tokens: K. doubt: why it is not certain what it runs.
+    notices_hangs: whether its liveness probe may notice that it hangs.
     """
 
     container: str
@@ -42,6 +44,7 @@ class GuestEngine:
     method: str = ""
     tokens: int | None = None
     doubt: str = ""
+    notices_hangs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,7 @@ def engine_of(pod: Mapping[str, Any]) -> GuestEngine | None:
         method=(settled.method or "") if speculation is not None else "",
         tokens=settled.k if speculation is not None else None,
         doubt=reading.doubt or _hidden(asked),
+        notices_hangs=notices_hangs(container),
     )
 
 

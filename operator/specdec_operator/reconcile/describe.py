@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specdec_operator.guard.state import Phase
+from specdec_operator.guest.liveness import unnoticed_text
 from specdec_operator.guest.refusals import GUEST_MISSING, GUEST_TAKEN
+from specdec_operator.guest.view import Guest
 from specdec_operator.observe.ownership import NAME_TAKEN, Standing
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.memory import ServiceMemory
@@ -97,8 +99,14 @@ def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -
         enforcement=desired.enforcement,
         deployment=observed.objects.deployment,
         unreadable=memory.unreadable,
+        unprobed=_unprobed(desired.guest),
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
+
+
+def _unprobed(guest: Guest | None) -> str:
+    engine = guest.engine if guest else None
+    return "" if engine is None or engine.notices_hangs else unnoticed_text(engine.container)
 
 
 def _is_about_present_pods(decision: Decision) -> bool:

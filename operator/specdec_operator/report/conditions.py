@@ -39,7 +39,8 @@ class Findings:
     owned: the service's own objects without an owner reference. baseline_pods: the progress of the baseline pods.
     facts: what pods reported about their models; taken: bytes of the device that the requested pods have taken.
     enforcement: what the operator may change about a guest. deployment: that of the pods, with or without speculation.
-    unreadable: what of the status could not be read; empty if all of it could.
+    unreadable: what of the status could not be read; empty if all of it could. unprobed: what the liveness probe of a
+    guest does not notice; empty if it does.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Findings:
     enforcement: Enforcement = field(default_factory=Enforcement)
     deployment: DeploymentView | None = None
     unreadable: str = ""
+    unprobed: str = ""
 
     @property
     def asked(self) -> Speculation | None:
@@ -117,7 +119,8 @@ def wanted_conditions(found: Findings, *, speculating: bool, warning: str = "") 
         has = str(instrument.how is not Instrument.NONE)
         said[ConditionType.INSTRUMENTED] = (has, instrument.reason, instrument.message)
     if warning:
-        said[ConditionType.WARNED] = ("True", "EngineRules", warning)
+        reason = "EngineRules" if found.plan.warnings else "HangUnnoticed"
+        said[ConditionType.WARNED] = ("True", reason, warning)
     if memory.fits is not None:
         fits = ("True", "Fits", memory.reason) if memory.fits else ("False", "TooLarge", memory.reason)
         said[ConditionType.MEMORY_FITS] = fits

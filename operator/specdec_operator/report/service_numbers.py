@@ -69,6 +69,7 @@ class StateMetrics:
     failing_windows: int = _number("Failing windows in a row.")
     speculating: bool = _number("1 while the operator requests speculation from the pods.")
     pod_failures: int = _number("Failures of the watched pods within an hour; three are held against speculation.")
+    pod_hangs: int = _number("Of these, engines that hung.")
     rollbacks: int = _number("Rollbacks so far whose pods have served, as kept in the status.")
     pods_without_metrics: int = _number("Pods that returned no metrics at the last read.")
     tokens_asked: int | None = _number("Requested K; 0 without speculation, absent if the draft decides it.")
@@ -164,6 +165,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         failing_windows=state.failures,
         speculating=found.asked is not None,
         pod_failures=len(held(state.pod_failures)),
+        pod_hangs=sum(each.reason == PodFault.STALLED.value for each in held(state.pod_failures)),
         rollbacks=state.rollbacks,
         rolled_back=(why, rollback.to.value) if rollback and state.rolled_back else None,
         pods_without_metrics=silent,

@@ -173,9 +173,9 @@ def _history(found: Findings, before: Mapping[str, Any], stamp: str) -> list[api
 
 
 def warning_of(found: Findings) -> str:
-    """What the engine's rules warn of, in one line; empty where they do not."""
+    """What the engine's rules warn of and what a guest lacks, in one line; empty where nothing is to be mended."""
     said = [f"{path_of(each.field)}: {each.message} ({each.rule.id})" for each in found.plan.warnings]
-    return "; ".join(said)[:_WARNING_WORDS]
+    return "; ".join((*said, found.unprobed) if found.unprobed else said)[:_WARNING_WORDS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any
 from tests.unit.doctor.snapshots import BROKEN, DENIED, MISSING, NVIDIA, Change, Raw, deployment, lease, node, service
 
 from specdec_operator import __version__
+from specdec_operator.guest.liveness import unnoticed_text
 
 FALLING = [
     {"used": 0.1, "drafts": 500, "draftTokens": 2000, "acceptedTokens": 1400},
@@ -261,6 +262,12 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
         put("services", "items", 0, "status", "memory", to={"acceptanceByCacheUse": FALLING}),
         ("team/llama: the acceptance length falls from 3.80 to 2.60", "trained on long contexts"),
     ),
+    (
+        "EngineHangs",
+        put("services", "items", 0, "status", "guard", to={"outages": [{"pod": "p-1", "reason": "Stalled"}]}),
+        ("hung 1 time within a day, last in pod p-1", "SpecdecEngineHangs"),
+    ),
+    ("HangUnnoticed", says("Warned", "True", "HangUnnoticed", unnoticed_text("vllm")), ("add a livenessProbe",)),
     ("NotReadable", put("nodes", to=DENIED), ("you have no permission to list nodes", "verbs [list] on nodes")),
     ("NotAnswered", put("classes", to=BROKEN), ("storageclasses", "HTTP: no")),
     ("NotAllRead", put("nodes", "metadata", to={"continue": "more"}), ("only the first 1 nodes",)),

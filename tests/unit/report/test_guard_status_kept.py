@@ -12,7 +12,9 @@ from tests.unit.builders import Body, make_baseline, make_failure, make_good, ma
 from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.baseline import BaselineSpeed
 from specdec_operator.guard.baseline_pods import Measure, Pair
+from specdec_operator.guard.outages import Outage
 from specdec_operator.guard.state import (
+    BaselineFailure,
     DryRunAction,
     KnownGood,
     Lowering,
@@ -79,6 +81,8 @@ TIMINGS = st.builds(TokenTime, times=MOMENTS, tokens=SUMS, seconds=SUMS, mix=st.
 SPEEDS_BY_LOAD = st.builds(BaselineSpeed, load=COUNTS, token_time=TIMINGS)
 
 FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=COUNTS, at=TIMES, answered=st.booleans())
+OUTAGES = st.builds(Outage, pod=WORDS, reason=WORDS, since=TIMES, until=TIMES, answered=st.booleans())
+ALSO_WITHOUT = st.builds(BaselineFailure, reason=WORDS, message=WORDS, at=TIMES, times=st.integers(1, 9))
 
 EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.sampled_from(Phase),
@@ -106,6 +110,8 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "restarting": PODS,
     "restarts": COUNTS,
     "pod_failures": st.lists(FAILURES, max_size=3).map(tuple),
+    "outages": st.lists(OUTAGES, max_size=3).map(tuple),
+    "baseline_fails": st.none() | ALSO_WITHOUT,
     "last_good": st.lists(GOODS, max_size=2).map(tuple),
     "baseline": st.lists(SPEEDS_BY_LOAD, max_size=3).map(tuple),
     "regret": st.integers(0, 4000).map(lambda each: each / 1000),

@@ -36,6 +36,7 @@ STATE = StateMetrics(
     failing_windows=2,
     speculating=True,
     pod_failures=2,
+    pod_hangs=1,
     rollbacks=1,
     replicas=3,
     ready_replicas=2,
