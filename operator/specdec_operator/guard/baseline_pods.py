@@ -265,8 +265,11 @@ def _sudden(pairs: Sequence[Pair], limit: float) -> MeasureFinding | None:
 
 
 def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> MeasureFinding:
-    found, difference = _estimate(pairs, measure), measure is Measure.HIT_RATE
-    at, width = limit if difference else log(limit), found.half_width
+    difference = measure is Measure.HIT_RATE
+    at = limit if difference else log(limit)
+    unlike = _unlikeness(pairs, own=_is_own(pairs, measure, at))
+    found = _estimate(pairs, measure, unlike)
+    width = found.half_width
     wrong = at - found.mean if measure in _AT_LEAST else found.mean - at
     low, value, high = (found.mean + each if difference else exp(found.mean + each) for each in (-width, 0.0, width))
     return MeasureFinding(
@@ -277,14 +280,24 @@ def _over(pairs: Sequence[Pair], measure: Measure, limit: float) -> MeasureFindi
         limit=limit,
         score=wrong / found.error if found.error > 0 else inf if wrong > 0 else -inf,
         windows=len(pairs),
-        unlike=exp(_unlikeness(pairs)),
+        unlike=exp(unlike),
     )
 
 
-def _estimate(pairs: Sequence[Pair], measure: Measure) -> Estimate:
+def _is_own(pairs: Sequence[Pair], measure: Measure, at: float) -> bool:
+    """Whether it is speculation's own effect, and not other traffic, if its pods begin fewer requests: the measure is
+    beyond its limit although the baseline serves more. Throughput and hits follow the number of requests by themselves.
+    """
+    if measure in (Measure.THROUGHPUT, Measure.HIT_RATE):
+        return False
+    mean = fmean(each.seen[measure][0] for each in pairs)
+    return mean < at if measure in _AT_LEAST else mean > at
+
+
+def _estimate(pairs: Sequence[Pair], measure: Measure, unlike: float) -> Estimate:
     """The mean over windows, with an error from their own scatter. The first guess is the error within one window. The
     error is larger if neighbouring windows resemble each other, if pods differ, or if the arms get different
-    traffic.
+    traffic (unlike: a logarithm).
     """
     values = [each.seen[measure][0] for each in pairs]
     number, mean = len(values), fmean(values)
@@ -296,7 +309,7 @@ def _estimate(pairs: Sequence[Pair], measure: Measure) -> Estimate:
     kept = min(_MOST_ALIKE, max(0.0, alike / (scatter + _ALIKE_FOR * variance))) if variance else 0.0
     of_mean = variance_of_means(variance, (number,), kept)
     of_pods = _between_pods(pairs) if measure is Measure.SPEED else 0.0
-    excess = max(0.0, _unlikeness(pairs) - _UNLIKE) / _UNLIKE
+    excess = max(0.0, unlike - _UNLIKE) / _UNLIKE
     error = sqrt(max(of_mean, of_pods) * (1 + excess * excess))
     return Estimate(mean=mean, error=error, degrees=number - 1 + _PRIOR)
 
@@ -313,9 +326,12 @@ def _between_pods(pairs: Sequence[Pair]) -> float:
     return variance * (1 / ours + 1 / theirs)
 
 
-def _unlikeness(pairs: Sequence[Pair]) -> float:
-    """By how much the arms' traffic differs over these windows: what differs in one of them by chance cancels out."""
-    return max(abs(fmean(each.unlike[index] for each in pairs)) for index in range(3))
+def _unlikeness(pairs: Sequence[Pair], *, own: bool) -> float:
+    """By how much the arms' traffic differs over these windows: what differs in one of them by chance cancels out. own:
+    whether fewer requests with speculation are its own effect.
+    """
+    share, prompts, answers = (fmean(each.unlike[index] for each in pairs) for index in range(3))
+    return max(abs(min(0.0, share) if own else share), abs(prompts), abs(answers))
 
 
 def shows_fast_enough(findings: Sequence[MeasureFinding]) -> bool:

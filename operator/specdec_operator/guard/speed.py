@@ -23,6 +23,8 @@ ALWAYS: Final = "Always"
 _BY_SPEED: Final = frozenset({Reason.SLOWER_THAN_PLAIN, Reason.TOO_SLOW})
 _MOST_TO_ACQUIT: Final = MOST_PAIRS // 2
 """Windows after which speculation stays if it is not clearly faster, and not clearly slower either."""
+_UNCOMPARED_ALONE: Final = 10
+"""Windows in a row that cannot be compared after which a service of one pod runs as baseline: two rollouts for it."""
 _PATIENCE: Final = 1800.0
 _NO_ROOM: Final = 5.0
 _FAILED: Final = 60.0
@@ -80,15 +82,16 @@ def note_baseline_window(state: State, observation: Observation) -> State:
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:
     """Whether speculation is too slow compared with the baseline of another time, or `failureLimit` windows in a row
-    could not be compared.
+    could not be compared; in a service of one pod ten, unless more requests run at once than in any baseline.
     """
     verdict = observation.verdict
     if verdict is None or verdict.final or not is_fresh(state, observation):
         return False
     if verdict.reason in _BY_SPEED:
         return last_failing_window(state, observation, now)
-    unmeasured = verdict.uncompared and state.unmeasured + 1 >= observation.policy.failure_limit
-    return unmeasured and (not observation.policy.single or verdict.reason is Reason.BEYOND_BASELINE)
+    alone = observation.policy.single and verdict.reason is not Reason.BEYOND_BASELINE
+    least = max(observation.policy.failure_limit, _UNCOMPARED_ALONE if alone else 0)
+    return verdict.uncompared and state.unmeasured + 1 >= least
 
 
 def _may_settle(state: State, observation: Observation) -> bool:

@@ -132,7 +132,10 @@ def _other_traffic(case: WindowCase) -> str:
     if the traffic is similar.
     """
     differs = unlike(case.thresholds.baseline, case.evidence.token_times)
-    ways = "compare with baseline pods (guard.control), or measure the baseline again (specdec rollback, later retry)"
+    ways = (
+        "guard.control.mode OnDoubt compares with baseline pods, or with one pod measures the baseline again after ten "
+        "such windows, at most once a day; or measure it again now (specdec rollback, later retry)"
+    )
     return f"the baseline was measured with different traffic: {differs}; {ways}" if differs else ""
 
 

@@ -20,8 +20,11 @@ _MOST_HITS: Final = 0.05
 """By how much the hit rate of the prefix cache may differ: of a rate of 0.75 that is a fifth more prompt to work
 through."""
 _OWN_BLOCK: Final = 128
-"""Tokens of each prompt that are computed again because of speculation, which does not show other traffic: EAGLE and
-MTP drop the last matched block of the cache by design (vLLM issue 38182), of 16 tokens on GPUs and of 128 on NPUs."""
+"""Tokens of each prompt that are computed again because of speculation, which does not show other traffic, even if the
+cache is cold: EAGLE and MTP drop the last matched block by design (vLLM issue 38182), of 16 tokens on GPUs and of 128
+on NPUs. A draft also takes memory from the cache, and requests that decode longer keep their blocks from others."""
+_COLD: Final = 0.1
+"""Share of the requests that began in a cold cache, above which fewer hits may come from that."""
 _BY_CHANCE: Final = 2.0
 """Standard errors beyond that which are chance. Lengths scatter about as much as they are long: against many requests
 ten prove nothing below 2.4 times the length, a hundred nothing below 1.5 times."""
@@ -35,6 +38,10 @@ class Mix:
     prompt_tokens: float = field(metadata=means("Prompt tokens of the requests that began."))
     cache_queries: float = field(default=0.0, metadata=means("Prompt tokens for which the prefix cache was queried."))
     cache_hits: float = field(default=0.0, metadata=means("Prompt tokens found in the prefix cache."))
+    cold: float = field(
+        default=0.0,
+        metadata=means("Of the requests, those that began while the cache was not filled yet.", empty=False),
+    )
 
     def plus(self, other: "Mix") -> "Mix":
         """The sum of two."""
@@ -43,6 +50,7 @@ class Mix:
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             cache_queries=self.cache_queries + other.cache_queries,
             cache_hits=self.cache_hits + other.cache_hits,
+            cold=self.cold + other.cold,
         )
 
     def faded(self, share: float) -> "Mix":
@@ -52,6 +60,7 @@ class Mix:
             prompt_tokens=self.prompt_tokens * share,
             cache_queries=self.cache_queries * share,
             cache_hits=self.cache_hits * share,
+            cold=self.cold * share,
         )
 
     @property
@@ -63,8 +72,8 @@ class Mix:
 def differing(now: Mix, then: Mix, *, speculates: bool = False) -> str:
     """What differs by more than is allowed and chance explains, with numbers; empty where nothing does.
 
-    speculates: whether `now` is with speculation and `then` without. Up to a block of each prompt fewer hits are then a
-    cost of speculation, which belongs to what is compared.
+    speculates: whether `now` is with speculation and `then` without. Fewer hits are then a cost of speculation, which
+    belongs to what is compared; while the cache is cold, up to a block of each prompt.
     """
     if now.answers <= 0 or then.answers <= 0:
         return ""
@@ -74,7 +83,9 @@ def differing(now: Mix, then: Mix, *, speculates: bool = False) -> str:
         return prompts
     most = _MOST_HITS + _BY_CHANCE * 0.5 * sqrt(1 / now.answers + 1 / then.answers)
     text = f"{rate:.2f} of the prompt tokens in the prefix cache now, {before:.2f} at that time"
-    own = _OWN_BLOCK * now.answers / now.cache_queries if speculates else 0.0
+    own = 0.0
+    if speculates:
+        own = _OWN_BLOCK * now.answers / now.cache_queries if now.cold > _COLD * now.answers else 1.0
     return text if not -most - own <= rate - before <= most else ""
 
 

@@ -161,11 +161,12 @@ def differs(trial: Trial) -> str:
     """The change of the traffic, with numbers; empty if nothing changed.
 
     More or fewer requests per second are a change only if more or fewer of them run at once too: clients that wait for
-    each answer keep the number that runs, and their requests per second follow the speed.
+    each answer keep the number that runs, and their requests per second follow the speed. More per second with fewer at
+    once are what a faster engine shows.
     """
     per_second = _change(trial, "answers", "seconds", "requests per second", _MOST_REQUESTS)
     at_once = _change(trial, "busy_seconds", "seconds", "requests at once", _MOST_REQUESTS)
-    if per_second and at_once:
+    if per_second and at_once and _grew(trial, "answers") is _grew(trial, "busy_seconds"):
         return f"{per_second}; {at_once}"
     return _change(trial, "prompt_tokens", "answers", "tokens per prompt", _MOST_TOKENS) or _change(
         trial, "tokens", "requests", "tokens per answer", _MOST_TOKENS
@@ -178,6 +179,12 @@ def _change(trial: Trial, what: str, of: str, name: str, most: float) -> str:
     if before and after and abs(log(after / before)) > most:
         return f"{after:.2f} {name}, {before:.2f} before"
     return ""
+
+
+def _grew(trial: Trial, what: str) -> bool:
+    """Whether there is more of it per second than before."""
+    before, after = (_mean(side, what, "seconds") or 0.0 for side in _sides(trial))
+    return after > before
 
 
 def _sides(trial: Trial) -> tuple[tuple[Traffic, ...], tuple[Traffic, ...]]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import zip_longest
+from typing import Final
 
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
 from specdec_operator.guard.kv_cache import KvCache, smallest
@@ -104,24 +105,40 @@ class PodWindow:
             requests=requests if timed > 0 else 0.0,
             tokens=after.generation_tokens - before.generation_tokens,
             seconds=seconds,
-            mix=_mix(before, after),
+            mix=_mix(before, after, self.last_at),
         )
         known = self.token_times
         token_times = merge(known, {self.block.load: seen}) if seen.requests or seen.tokens else known
         return replace(fresh, acceptance=acceptance or self.acceptance, token_times=token_times)
 
 
-def _mix(before: Counters, after: Counters) -> Mix | None:
+_WARM: Final = 3600.0
+"""Seconds after which the cache of an engine counts as warm, even if it was not filled once."""
+
+
+def _mix(before: Counters, after: Counters, at: float) -> Mix | None:
     """What the traffic of a block was like; None if the pages do not have it."""
     side = after.side.since(before.side)
     if side.prompt_tokens is None or before.first_tokens is None or after.first_tokens is None:
         return None
+    answers = max(0.0, after.first_tokens - before.first_tokens)
     return Mix(
-        answers=max(0.0, after.first_tokens - before.first_tokens),
+        answers=answers,
+        cold=answers if _is_cold(after, at) else 0.0,
         prompt_tokens=side.prompt_tokens,
         cache_queries=side.cache_queries or 0.0,
         cache_hits=side.cache_hits or 0.0,
     )
+
+
+def _is_cold(reading: Counters, at: float) -> bool:
+    """Whether the prompts that the engine took in since its start do not fill its prefix cache."""
+    side, cache, started = reading.side, reading.kv_cache, reading.started
+    if side.cache_queries is None:
+        return False
+    taken_in, holds = side.cache_queries - (side.cache_hits or 0.0), cache.tokens if cache else None
+    filled = holds is not None and taken_in >= holds
+    return not filled and (started is None or at - started < _WARM)
 
 
 def begun(reading: Counters, at: float) -> PodWindow:

@@ -115,7 +115,7 @@ def test_a_sudden_fall_is_found_behind_a_long_good_time() -> None:
     ("weaker", "why"),
     [
         ({"error": 0.05}, "one window tells less"),
-        ({"unlike": (log(2), 0.0, 0.0)}, "the baseline pod gets other traffic"),
+        ({"unlike": (log(0.5), 0.0, 0.0)}, "the baseline pod gets fewer requests"),
         ({"unlike": (0.0, log(0.7), 0.0)}, "its prompts are shorter"),
         (
             {"by_pod": {"a": log(0.02), "b": log(0.03)}, "pods": (2, 1)},
@@ -126,6 +126,20 @@ def test_a_sudden_fall_is_found_behind_a_long_good_time() -> None:
 def test_evidence_that_is_weaker_counts_less(weaker: dict[str, Any], why: str) -> None:
     """Each alone keeps a speculation that would go otherwise."""
     assert score(*SLOW) >= BOUND > score(*SLOW, **weaker), why
+
+
+def test_speculation_that_begins_fewer_requests_and_is_slower_still_has_no_excuse() -> None:
+    """Its queue is its own effect. If it is faster, its fewer requests may be the reason."""
+    more = {"unlike": (log(2), 0.0, 0.0)}
+    assert score(*SLOW, **more) == score(*SLOW)
+    fast, eased = (finding_of(pairs(*(1.2, 1.21, 1.19), **each), Measure.SPEED, 1.0) for each in ({}, more))
+    assert fast is not None
+    assert eased is not None
+    assert fast.low > 1 > eased.low
+    hits = tuple(Pair(at=at, seen={Measure.HIT_RATE: (0.2 + 0.01 * at, 0.01)}, **more) for at in range(4))
+    found = finding_of(hits, Measure.HIT_RATE, 0.05)
+    assert found is not None
+    assert not found.convicts, "more requests of the same users find more"
 
 
 def test_windows_that_resemble_their_neighbours_count_less() -> None:

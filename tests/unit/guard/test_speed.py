@@ -11,12 +11,12 @@ from tests.unit.builders import (
     make_state,
     pace,
 )
-from tests.unit.guard.doubt_films import ASKED, BEYOND, NO_ROOM, RECENT, SCALED, SLOWER, TWO
+from tests.unit.guard.doubt_films import ASKED, BEYOND, NO_ROOM, ONE, RECENT, SCALED, SLOWER, TWO
 from tests.unit.guard.films import Frame, strip
 from tests.unit.guard.test_checks import verdict
 
 from specdec_operator.guard.state import Phase
-from specdec_operator.guard.verdict import Verdict
+from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
 HOUR = 3600.0
 
@@ -91,3 +91,17 @@ class TestBaseline:
             make_state(baseline=(make_baseline(),)), (10, {"verdict": PASSED, "token_times": {1: pace(9.0, 9.0)}})
         )
         assert after.baseline == (make_baseline(),)
+
+
+@pytest.mark.parametrize(
+    ("frame", "before", "tries"), [(ONE, 8, False), (ONE, 9, True), (TWO, 2, True), (ONE | {"held": True}, 9, False)]
+)
+def test_a_speed_that_cannot_be_compared_is_measured_again(frame: Frame, before: int, *, tries: bool) -> None:
+    """By baseline pods; a service of one pod runs as baseline after ten such windows."""
+    uncompared = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NOT_MEASURED, message="different traffic")
+    begun = make_state(unmeasured=before)
+    (state,) = strip(begun, (9999, frame | RECENT | {"verdict": uncompared}))
+    assert (state.control is not None or state.rollback is not None) is tries
+    if state.rollback is not None:
+        assert state.rollback.trial is not None
+        assert state.rollback.pending

@@ -18,6 +18,7 @@ from specdec_operator.guard.baseline import Baseline, BaselineSpeed, compare, le
 from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.counters import SideCounters
 from specdec_operator.guard.judge import judge_case
+from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.token_time import MOST_LOAD, Mix, TokenTime, load_of, merge
 from specdec_operator.guard.tries import Action
@@ -67,12 +68,22 @@ def test_paces_of_several_pods_add_up_load_by_load() -> None:
 
 
 def traffic(
-    prompt: float = 1000, hits: float | None = 0.0, *, answer: float = 200, requests: float = 400, took: float = 0.02
+    prompt: float = 1000,
+    hits: float | None = 0.0,
+    *,
+    answer: float = 200,
+    requests: float = 400,
+    took: float = 0.02,
+    cold: float = 0.0,
 ) -> TokenTime:
     """Requests of so long prompts and answers, in blocks of time that all took as long."""
     queries = 0.0 if hits is None else prompt * requests
     mix = Mix(
-        answers=requests, prompt_tokens=prompt * requests, cache_queries=queries, cache_hits=queries * (hits or 0.0)
+        answers=requests,
+        prompt_tokens=prompt * requests,
+        cache_queries=queries,
+        cache_hits=queries * (hits or 0.0),
+        cold=cold * requests,
     )
     return replace(pace(*(took,) * 8, requests=requests * answer / 8), requests=requests, mix=mix)
 
@@ -116,14 +127,42 @@ def test_differences_in_traffic_are_shown_with_numbers(now: TokenTime, then: Tok
 
 
 @pytest.mark.parametrize(
-    ("now", "then", "similar"),
-    [(0.38, 0.51, True), (0.51, 0.38, False), (0.1, 0.9, False)],
-    ids=["less", "more", "cold"],
+    ("now", "then", "cold", "similar"),
+    [
+        (0.38, 0.51, 0.0, True),
+        (0.1, 0.9, 0.0, True),
+        (0.51, 0.38, 0.0, False),
+        (0.38, 0.51, 1.0, True),
+        (0.1, 0.9, 1.0, False),
+        (0.1, 0.9, 0.11, False),
+        (0.1, 0.9, 0.1, True),
+    ],
+    ids=["less", "far less", "more", "a block less in a cold cache", "cold", "cold at first", "warm"],
 )
-def test_a_cached_block_that_speculation_drops_is_its_own_cost(now: float, then: float, similar: bool) -> None:
-    """Of 1000 tokens per prompt 128. More hits, or a cold cache, are other traffic."""
-    assert (traffic(hits=now).unlike(traffic(hits=then), speculates=True) == "") is similar
-    assert traffic(hits=now).unlike(traffic(hits=then))
+def test_fewer_hits_with_speculation_are_its_own_cost(now: float, then: float, cold: float, similar: bool) -> None:
+    """In a cold cache only 128 of 1000 tokens per prompt are. More hits are other traffic."""
+    seen = traffic(hits=now, cold=cold)
+    assert (seen.unlike(traffic(hits=then), speculates=True) == "") is similar
+    assert seen.unlike(traffic(hits=then))
+
+
+@pytest.mark.parametrize(
+    ("misses", "holds", "age", "cold"),
+    [(900, 1000, 60, True), (1000, 1000, 60, False), (900, None, 60, True), (900, 1000, 3600, False)],
+    ids=["not filled yet", "filled once", "of unknown size", "after an hour"],
+)
+def test_the_cache_of_a_new_pod_is_cold(misses: float, holds: int | None, age: float, *, cold: bool) -> None:
+    """Until the prompts since its start would fill it: its hits are not evidence about the draft."""
+    side = SideCounters(prompt_tokens=misses, cache_queries=misses + 50.0, cache_hits=50.0)
+    none = SideCounters(prompt_tokens=0.0, cache_queries=0.0, cache_hits=0.0)
+    before = counters(0, running=1.0, side=none, first_tokens=0.0, started=1000.0)
+    after = counters(50, running=1.0, side=side, first_tokens=4.0, requests=10, token_seconds=0.5, started=1000.0)
+    after = replace(after, kv_cache=KvCache(tokens=holds))
+    end = 1000.0 + age
+    window = Window(end - 4, 4.0).with_readings({"pod": before}, end - 4).with_readings({"pod": after}, end)
+    mix = window.closed().pods["pod"].token_times[1].mix
+    assert mix is not None
+    assert mix.cold == (4.0 if cold else 0.0)
 
 
 def test_a_reported_loss_of_hits_is_acted_on() -> None:
@@ -149,8 +188,8 @@ def test_other_traffic_is_not_compared_and_the_message_has_the_fix() -> None:
         verdict = judge_case(WindowCase(evidence=seen, thresholds=wanted, comparison=None, longer=None))
         assert verdict.reason is Reason.NOT_MEASURED
         assert (
-            "the baseline was measured with different traffic: 4000 tokens per prompt now, 1000 at that time; compare "
-            "with baseline pods (guard.control), or measure the baseline again (specdec rollback, later retry) over"
+            "the baseline was measured with different traffic: 4000 tokens per prompt now, 1000 at that time; "
+            "guard.control.mode OnDoubt compares with baseline pods, or with one pod measures the baseline again"
         ) in verdict.message
 
 
@@ -195,7 +234,7 @@ def test_an_old_baseline_learns_its_traffic() -> None:
         (
             SideCounters(prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
             3.0,
-            Mix(answers=3.0, prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0),
+            Mix(answers=3.0, prompt_tokens=900.0, cache_queries=900.0, cache_hits=300.0, cold=3.0),
         ),
         (SideCounters(prompt_tokens=900.0), 3.0, Mix(answers=3.0, prompt_tokens=900.0)),
         (SideCounters(cache_queries=900.0, cache_hits=300.0), 3.0, None),

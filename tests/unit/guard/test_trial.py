@@ -62,6 +62,8 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
         (95, 0.0126, ""),
         (35, 0.0343, ""),
         (60, 0.04, ""),
+        (95, 0.005, ""),
+        (35, 0.06, ""),
     ],
     ids=[
         "as much",
@@ -71,10 +73,14 @@ def test_windows_with_too_few_requests_are_waited_out() -> None:
         "the same clients, answered sooner",
         "the same clients, answered later",
         "requests that come at the same pace and take longer",
+        "more are served, and fewer wait",
+        "fewer are served, and more wait",
     ],
 )
 def test_traffic_that_became_another_settles_nothing(requests: float, token_time: float, words: str) -> None:
-    """By half as much or more, per second and at once. Clients that wait for answers send more to the faster engine."""
+    """By half as much or more, per second and at once. Clients that wait for answers send more to the faster engine.
+    An engine that is too slow for its requests serves fewer, and more of them wait.
+    """
     baseline = (make_traffic(token_time, answers=requests, requests=requests),) * 5
     trial = replace(make_trial(), plain=baseline, seen=5)
     assert differs(trial) == words

@@ -55,7 +55,7 @@ def guard(stage: Stage) -> Body:
 
 
 def shows_no_rollback(stage: Stage) -> None:
-    """Neither status nor Events nor the count claim one."""
+    """In status, Events and the count."""
     assert (guard(stage)["rollbacks"], guard(stage).get("rollback")) == (0, None)
     assert stage.conditions()["RolledBack"]["status"] == "False"
     assert not {"RollingBack", "RolledBack"} & {each.reason for each in stage.events}
@@ -155,7 +155,7 @@ async def test_counters_that_begin_again_in_a_hang_begin_its_time_again() -> Non
 
 
 async def test_an_autoscaler_that_takes_the_hanging_pod_away_leaves_nothing_to_do() -> None:
-    """Zero pods: no eviction, no failure, no claim that it hangs on."""
+    """Zero pods: no eviction, no failure, nothing shows that it hangs on."""
     stage, first = await watching(engine(), autoscaling={"minReplicas": 0, "maxReplicas": 2, "autoscaler": "keda"})
     assert isinstance(first, HangingEngine)
     first.stuck = True
@@ -170,7 +170,7 @@ async def test_an_autoscaler_that_takes_the_hanging_pod_away_leaves_nothing_to_d
 
 @pytest.mark.parametrize("how", ["Observe", "hold"])
 async def test_a_guard_that_may_not_act_reports_the_hang_and_evicts_nothing(how: str) -> None:
-    """And says what it would do. It acts once it may."""
+    """The status has what it would do. It acts once it may."""
     limits: dict[str, Any] = {"guard": {"mode": "Observe"}} if how == "Observe" else {}
     held = {"annotations": {"specdec.io/hold": "now"}} if how == "hold" else {}
     stage, first = await watching(engine(), **limits, **held)
@@ -231,7 +231,7 @@ async def test_one_engine_of_the_baseline_hangs_after_a_rollback() -> None:
     assert "baselineFails" not in guard(stage)
 
 
-async def test_slow_crashes_end_speculation_within_a_day_and_say_so() -> None:
+async def test_slow_crashes_end_speculation_within_a_day_and_the_reason_has_the_sum() -> None:
     """Every fifty minutes, with a load of ten: an outage each in the status, and the sum in the reason."""
     stage, _ = await watching(engine(), **DAYS)
     for number in range(1, 4):
