@@ -21,8 +21,12 @@ from specdec_runtime.api import NotAnsweredError, VllmServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SILENCE = 60.0
-"""Seconds without progress after which the engine has to generate."""
+_SILENCE = 240.0
+"""Seconds without progress after which the engine has to generate. Progress shows after each step, and a step of 8192
+prompt tokens takes 273 s at 30 tokens per second: the third probe in a row without a token comes after 300 s.
+"""
+_LAST_LOOK = 3.0
+"""Seconds of a probe that are left to look at the progress once more."""
 _PROGRESS = (metrics.GENERATED, metrics.PROMPT_TOKENS, metrics.CACHE_IN_USE)
 """What moves with each step, also while a long prompt is taken in: the KV cache fills then."""
 
@@ -34,7 +38,7 @@ def note_path() -> Path:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LivenessProbe:
-    """One look at the server on this host. seconds: how long it may take to generate one token.
+    """One look at the server on this host. seconds: how long all of it may take, one generated token included.
 
     key: what the server wants as an API key, if any. clients: returns the open connections of a port from other hosts.
     """
@@ -47,7 +51,11 @@ class LivenessProbe:
 
     def look(self) -> str:
         """Return one sentence on why the engine counts as alive. Raises NotAnsweredError if it does not."""
-        page, now = self._server().get("/metrics"), self.clock()
+        end, now = time.monotonic() + self.seconds, self.clock()
+        try:
+            page = self._server(end).get("/metrics")
+        except NotAnsweredError as error:
+            return _unanswered(error, now)
         progress = _progress(page)
         known, since = _known()
         if progress != known or since > now:
@@ -57,28 +65,48 @@ class LivenessProbe:
             return f"alive: /metrics has no {_PROGRESS[0]}, so a hang cannot be distinguished from work"
         if now - since < _SILENCE or not (drain.requests(page) or self.clients(self.port)):
             return f"alive: no progress for {now - since:.0f} s"
-        return self._proved(progress, now - since)
+        return self._proved(progress, now - since, end)
 
-    def _proved(self, progress: list[float | None], silent: float) -> str:
+    def _proved(self, progress: list[float | None], silent: float, end: float) -> str:
         try:
-            self._generate()
+            self._generate(end - _LAST_LOOK)
         except NotAnsweredError as error:
-            if _progress(self._server().get("/metrics")) != progress:  # it worked on another request all the time
+            if self._moved(progress, end):  # it worked on another request all the time
                 return "alive: it works"
             words = f"no progress for {silent:.0f} s, and no token within {self.seconds:.0f} s: {error}"
             raise NotAnsweredError(words) from error
         return f"alive: it generated after {silent:.0f} s without progress"
 
-    def _generate(self) -> None:
-        server = self._server()
+    def _moved(self, progress: list[float | None], end: float) -> bool:
+        try:
+            return _progress(self._server(end).get("/metrics")) != progress
+        except NotAnsweredError:
+            return False
+
+    def _generate(self, end: float) -> None:
+        server = self._server(end)
         server.post("/v1/completions", {"model": server.served_model(), "prompt": _PROMPT, "max_tokens": 1})
 
-    def _server(self) -> VllmServer:
-        return VllmServer(port=self.port, deadline=time.monotonic() + self.seconds, key=self.key)
+    def _server(self, end: float) -> VllmServer:
+        return VllmServer(port=self.port, deadline=end, key=self.key)
 
 
 _PROMPT = "one two three four five six seven eight"
 """More than four tokens: on CPUs with AMX, vLLM 0.32 can end at a shorter first prompt."""
+
+
+def _unanswered(error: NotAnsweredError, now: float) -> str:
+    """Return why a server without metrics counts as alive. Raises the error if it does not: nothing listens, or it has
+    not answered for long. An error page is an answer: what is wrong with the metrics is not wrong with the engine.
+    """
+    if error.status is not None:
+        return f"alive: /metrics is not readable, so a hang cannot be distinguished from work: {error}"
+    known, since = _known()
+    if not isinstance(error.__cause__, TimeoutError) or (known is not None and now - since >= _SILENCE):
+        raise error
+    if known is None or since > now:
+        _keep([], now)
+    return f"alive: /metrics was not answered in time: {error}"
 
 
 def _progress(page: str) -> list[float | None]:

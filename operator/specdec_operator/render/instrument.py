@@ -62,7 +62,7 @@ def probes(plan: Plan, drain: int) -> Manifest:
 
 
 def _liveness(plan: Plan, port: int) -> Manifest:
-    """Ends an engine that hangs: after a minute of silence, three probes in a row that get no token."""
+    """Ends an engine that hangs: after four minutes of silence, three probes in a row that get no token."""
     return {
         "exec": {"command": [*_program(plan), "alive", f"--port={port}"]},
         "periodSeconds": _PROBE_TIMEOUT,
