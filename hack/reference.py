@@ -1,6 +1,6 @@
 """Writes the generated pages: all generated pages of docs/, the tables of docs/guard-reference.md,
-docs/guard-evidence.md, docs/engine.md and docs/monitoring.md, and the demo's run in README.md and docs/demo.md. Their
-templates are in hack/pages.
+docs/guard-evidence.md, docs/engine.md, docs/monitoring.md and docs/runtime.md, and the demo's run in README.md and
+docs/demo.md. Their templates are in hack/pages.
 
 `python -m hack.reference` writes; `python -m hack.reference verify` reports which of them are stale.
 """
@@ -114,6 +114,11 @@ def monitoring_page(text: str) -> str:
     return filled(text, "docs/monitoring.md", {"alerts": {"rules": rules}})
 
 
+def runtime_page(text: str) -> str:
+    """docs/runtime.md: its table of engines that have a dial."""
+    return filled(text, "docs/runtime.md", {"dial": {"rows": table("dial")["rows"]}})
+
+
 def versioning_page(text: str) -> str:
     """docs/versioning.md: its table of Kubernetes, KServe and vLLM."""
     return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
@@ -139,6 +144,7 @@ def pages() -> dict[pathlib.Path, str]:
         _DOCS / "guard-reference.md": guard_reference_page,
         _DOCS / "guard-evidence.md": guard_evidence_page,
         _DOCS / "monitoring.md": monitoring_page,
+        _DOCS / "runtime.md": runtime_page,
         _DOCS / "versioning.md": versioning_page,
         _DOCS / "works-with.md": works_with_page,
         _DOCS / "demo.md": demo_page,

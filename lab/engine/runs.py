@@ -55,6 +55,18 @@ def bench() -> list[list[dict[str, Any]]]:
     return found
 
 
+def dialled(methods: Sequence[cases.MethodCase], other: str) -> dict[str, Any]:
+    """Turn the dial of some methods, and have the first one start as an engine of a version that has none."""
+    models = heads.ensure()
+    works = [
+        {"name": each.name, "flags": [*each.flags(models), _EXACT], "tokens": each.speculation["tokens"]}
+        for each in methods
+    ]
+    work = {"models": str(models), "runs": [*works, {**works[0], "name": other, "version": "0.34.0"}]}
+    found: dict[str, Any] = _ask("lab.engine.dialled", models, work)
+    return found
+
+
 def faults(asked: Iterable[Fault]) -> dict[str, Any]:
     """Run each fault; what nothing stopped is judged by the guard."""
     models, by_name = heads.ensure(), {each.what: each for each in asked if cases.starts(each.asked())}

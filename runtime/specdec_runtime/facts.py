@@ -1,7 +1,8 @@
 """Serves GET /specdec/facts: what preflight saw of the engine, the models and the device, and how much memory is taken.
+And GET /specdec/dial, beside it.
 
-The operator plans the memory of the next rollout with it. A page of the server needs no permission that the pod does
-not have.
+The operator plans the memory of the next rollout with the facts. A page of the server needs no permission that the pod
+does not have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specdec_engine.accelerators import Accelerator
+from specdec_runtime.dial import files as dial
 from specdec_runtime.preflight import device
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from specdec_runtime.preflight.case import PreflightCase
 
 PATH: Final = "/specdec/facts"
+DIAL: Final = "/specdec/dial"
 _MOST_WORDS: Final = 200
 """The most characters of a value that is shown: no key that decides about memory or methods has longer values."""
 _MOST_BYTES: Final = 256 * 1024
@@ -87,20 +90,22 @@ def leave(case: PreflightCase | None) -> None:
 
 
 class Facts:
-    """A middleware of vLLM's server that answers the one path, and passes on all else."""
+    """A middleware of vLLM's server that answers the two paths, and passes on all else."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._path = path()
+        self._pages = {PATH: self._read, DIAL: dial.page}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer or pass on one request."""
-        if scope["type"] != "http" or scope["path"] != PATH or scope["method"] != "GET":
+        page = self._pages.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
+        if page is None:
             await self._app(scope, receive, send)
             return
         start: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": _HEADERS}
         await send(start)
-        await send({"type": "http.response.body", "body": self._read()})
+        await send({"type": "http.response.body", "body": page()})
 
     def _read(self) -> bytes:
         try:

@@ -23,6 +23,7 @@ CONFIG = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(facts, "path", lambda: tmp_path / "facts.json")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
 
@@ -89,6 +90,14 @@ def test_all_else_is_passed_on(folder: Path) -> None:
     facts.leave(case(model(folder, "target")))
     for scope in ({"path": "/metrics"}, {"method": "POST"}, {"type": "websocket"}):
         assert asked(**scope) == (204, b"vLLM")  # type: ignore[arg-type]
+
+
+def test_the_dial_is_a_page_beside_the_facts() -> None:
+    """Without its folder it shows that, and the server answers as before."""
+    status, body = asked("/specdec/dial")
+    assert status == 200
+    assert json.loads(body) == {"offered": False, "why": "no dial: /etc/specdec/dial is not mounted"}
+    assert asked("/specdec/dial", method="POST") == (204, b"vLLM")
 
 
 def test_what_an_earlier_start_left_is_not_reported(folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""The dial: how many tokens the running engine drafts, changed from outside without a restart."""

@@ -1,0 +1,184 @@
+"""What the dial puts into an engine: on the objects of the one that runs, never on vLLM's classes, so that removing it
+leaves the engine as it was.
+
+The scheduler is asked for fewer tokens by its own field for a schedule by batch size. A worker either does not run its
+drafter, by vLLM's own way for a context that the draft cannot hold, or drafts all tokens and the scheduler cuts them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+FIELD: Final = "num_spec_tokens_to_schedule"
+_SKIP: Final = "specdec_skip"
+_SCHEDULERS: Final = {
+    ("vllm.v1.core.sched.scheduler", "Scheduler"),
+    ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler"),
+}
+_OF_SCHEDULER: Final = {"_update_after_schedule": 1, "update_draft_token_ids": 1}
+_OF_RUNNER: Final = {"execute_model": 1, "_input_fits_in_drafter": 1, "propose_draft_token_ids": 2}
+"""Methods that are replaced, and how many arguments the dial passes on by their place, at least."""
+
+
+class HookMissingError(Exception):
+    """The engine is not as the dial knows it; the message is what was not found."""
+
+
+class SelfTestError(Exception):
+    """The dial does not do what it should; the message is what was seen."""
+
+
+@dataclass(slots=True)
+class DialPosition:
+    """What the next step drafts, between the thread that reads the setting and the engine's own.
+
+    drafted: what the last scheduled step was asked for.
+    """
+
+    tokens: int
+    drafted: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DialWay:
+    """How a method is dialled. started: tokens of the flags. skip: whether a worker leaves its drafter out at 0.
+
+    cut: whether the drafter must draft all of them, and the scheduler cuts.
+    """
+
+    started: int
+    skip: bool
+    cut: bool
+
+
+def on_scheduler(scheduler: Any, way: DialWay, output: type[Any]) -> DialPosition:
+    """Put the dial into a scheduler. output: the class of what it schedules. Raises HookMissingError, and then nothing
+    is changed.
+    """
+    kind = type(scheduler)
+    if (kind.__module__, kind.__qualname__) not in _SCHEDULERS:
+        raise HookMissingError(f"the scheduler is {kind.__module__}.{kind.__qualname__}, not vLLM's own")
+    if FIELD not in {each.name for each in dataclasses.fields(output)}:
+        raise HookMissingError(f"{output.__name__} has no field {FIELD}")
+    if getattr(scheduler, "num_spec_tokens", None) != way.started:
+        raise HookMissingError(f"the scheduler drafts {getattr(scheduler, 'num_spec_tokens', None)} tokens")
+    if way.cut and kind.__qualname__ == "AsyncScheduler":
+        raise HookMissingError("with asynchronous scheduling nothing cuts what this method drafts")
+    _check(scheduler, _OF_SCHEDULER)
+    position = DialPosition(tokens=way.started, drafted=way.started)
+    _replace(scheduler, _scheduling(scheduler, way, position))
+    return position
+
+
+def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[str, Callable[..., Any]]:
+    after, take = scheduler._update_after_schedule, scheduler.update_draft_token_ids
+
+    def update_after_schedule(output: Any) -> None:
+        # AsyncScheduler reads the field in its own part of this method, so it is set before.
+        tokens = position.tokens
+        if tokens < output.num_spec_tokens_to_schedule:
+            output.num_spec_tokens_to_schedule = tokens
+            if way.skip and not tokens:
+                output.specdec_skip = True
+        position.drafted = output.num_spec_tokens_to_schedule
+        after(output)
+
+    def update_draft_token_ids(drafts: Any) -> None:
+        # A drafter that was left out hands over zeros, and some draft all that they can.
+        if position.drafted < way.started:
+            drafts.draft_token_ids = [each[: position.drafted] for each in drafts.draft_token_ids]
+        take(drafts)
+
+    return {"_update_after_schedule": update_after_schedule, "update_draft_token_ids": update_draft_token_ids}
+
+
+def on_worker(worker: Any, way: DialWay) -> str:
+    """Put the dial into a worker, by collective_rpc; return what was not found, and then nothing is changed."""
+    if not (way.skip or way.cut):
+        return ""
+    runner = _runner(worker)
+    try:
+        _check(runner, _OF_RUNNER)
+    except HookMissingError as error:
+        return str(error)
+    _replace(runner, _drafting(runner, way))
+    return ""
+
+
+def _drafting(runner: Any, way: DialWay) -> dict[str, Callable[..., Any]]:
+    execute, fits, propose = runner.execute_model, runner._input_fits_in_drafter, runner.propose_draft_token_ids
+    skipped = False
+
+    def execute_model(output: Any, *more: Any, **named: Any) -> Any:
+        nonlocal skipped
+        skipped = getattr(output, _SKIP, False)
+        return execute(output, *more, **named)
+
+    def input_fits_in_drafter(*given: Any, **named: Any) -> bool:
+        return not skipped and bool(fits(*given, **named))
+
+    def propose_draft_token_ids(output: Any, *more: Any, **named: Any) -> Any:
+        asked = output.num_spec_tokens_to_schedule
+        if not way.cut or asked == way.started:
+            return propose(output, *more, **named)
+        output.num_spec_tokens_to_schedule = way.started
+        try:
+            return propose(output, *more, **named)
+        finally:
+            output.num_spec_tokens_to_schedule = asked
+
+    return {
+        "execute_model": execute_model,
+        "_input_fits_in_drafter": input_fits_in_drafter,
+        "propose_draft_token_ids": propose_draft_token_ids,
+    }
+
+
+def off_scheduler(scheduler: Any) -> None:
+    """Take the dial out of a scheduler."""
+    _restore(scheduler, _OF_SCHEDULER)
+
+
+def off_worker(worker: Any) -> None:
+    """Take the dial out of a worker, and let it begin its next step as if the last one had ended."""
+    runner = _runner(worker)
+    _restore(runner, _OF_RUNNER)
+    if hasattr(runner, "execute_model_state"):
+        runner.execute_model_state = None
+
+
+def _runner(worker: Any) -> Any:
+    # A worker's wrapper is what collective_rpc passes; it looks names up in the worker.
+    return worker.model_runner
+
+
+def _check(owner: Any, methods: Mapping[str, int]) -> None:
+    for name, least in methods.items():
+        method = getattr(owner, name, None)
+        where = f"{type(owner).__name__}.{name}"
+        if not callable(method):
+            raise HookMissingError(f"{where} is not there")
+        if name in vars(owner):
+            raise HookMissingError(f"{where} was replaced by another plugin")
+        places = [each for each in inspect.signature(method).parameters.values() if each.kind in _PLACES]
+        if len(places) < least:
+            raise HookMissingError(f"{where} takes {len(places)} arguments, not {least}")
+
+
+_PLACES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _replace(owner: Any, methods: Mapping[str, Callable[..., Any]]) -> None:
+    for name, method in methods.items():
+        setattr(owner, name, method)
+
+
+def _restore(owner: Any, methods: Mapping[str, int]) -> None:
+    for name in methods:
+        vars(owner).pop(name, None)

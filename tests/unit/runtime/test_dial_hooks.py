@@ -1,0 +1,186 @@
+"""What the dial puts into an engine, on stand-ins with vLLM's names."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from specdec_runtime.dial import hooks
+from specdec_runtime.dial.hooks import DialWay, HookMissingError
+
+SKIP = DialWay(started=4, skip=True, cut=False)
+CUT = DialWay(started=4, skip=True, cut=True)
+
+
+@dataclass
+class StandinOutput:
+    """What a scheduler hands to its workers."""
+
+    num_spec_tokens_to_schedule: int = 4
+
+
+@dataclass
+class StandinDrafts:
+    """What a worker hands back."""
+
+    draft_token_ids: list[list[int]] = field(default_factory=lambda: [[1, 2, 3, 4], [5]])
+
+
+class Scheduler:
+    """Notes what it was called with, as vLLM's would read it."""
+
+    def __init__(self) -> None:
+        self.num_spec_tokens = 4
+        self.seen: list[Any] = []
+
+    def _update_after_schedule(self, scheduler_output: StandinOutput) -> None:
+        self.seen.append(scheduler_output.num_spec_tokens_to_schedule)
+
+    def update_draft_token_ids(self, draft_token_ids: StandinDrafts) -> None:
+        self.seen.append(draft_token_ids.draft_token_ids)
+
+
+Scheduler.__module__ = "vllm.v1.core.sched.scheduler"
+
+
+class StandinRunner:
+    """A worker's model runner."""
+
+    def __init__(self) -> None:
+        self.execute_model_state: object = None
+        self.asked: list[int] = []
+
+    def execute_model(self, scheduler_output: StandinOutput, intermediate: object = None) -> str:
+        return f"executed {intermediate}"
+
+    def _input_fits_in_drafter(self, metadata: object) -> bool:
+        return True
+
+    def propose_draft_token_ids(self, scheduler_output: StandinOutput, sampled: object) -> object:
+        self.asked.append(scheduler_output.num_spec_tokens_to_schedule)
+        return sampled
+
+
+def step(scheduler: Any) -> StandinOutput:
+    """One step of a scheduler, with the drafts that come back."""
+    output = StandinOutput()
+    scheduler._update_after_schedule(output)
+    scheduler.update_draft_token_ids(StandinDrafts())
+    return output
+
+
+def test_each_value_is_in_the_next_step() -> None:
+    """The field is set before vLLM's own method reads it, and what was drafted beyond it is cut."""
+    scheduler = Scheduler()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    for tokens in (4, 0, 2, 4):
+        position.tokens = tokens
+        step(scheduler)
+    drafts = [[1, 2, 3, 4], [5]]
+    assert scheduler.seen == [4, drafts, 0, [[], []], 2, [[1, 2], [5]], 4, drafts]
+
+
+def test_the_dial_only_lowers_what_a_schedule_by_batch_size_asks_for() -> None:
+    """vLLM's own schedule may ask for fewer, and its 0 is not the dial's off."""
+    scheduler = Scheduler()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    position.tokens = 2
+    for asked, used in ((4, 2), (1, 1), (0, 0)):
+        output = StandinOutput(num_spec_tokens_to_schedule=asked)
+        scheduler._update_after_schedule(output)
+        assert output.num_spec_tokens_to_schedule == used
+        assert not hasattr(output, "specdec_skip")
+
+
+def test_at_0_a_worker_leaves_its_drafter_out_and_in_the_next_step_it_may_be_back() -> None:
+    """By what travels with the step, because a worker can be another process."""
+    scheduler, runner = Scheduler(), StandinRunner()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    assert hooks.on_worker(SimpleNamespace(model_runner=runner), SKIP) == ""
+    for tokens, fits in ((4, True), (0, False), (1, True), (0, False), (4, True)):
+        position.tokens = tokens
+        assert runner.execute_model(step(scheduler), "more") == "executed more"
+        assert runner._input_fits_in_drafter(None) is fits
+
+
+def test_a_drafter_that_insists_on_all_tokens_gets_them() -> None:
+    """And what it is told is not what the scheduler goes by, even if it fails."""
+    runner, output = StandinRunner(), StandinOutput(num_spec_tokens_to_schedule=1)
+    hooks.on_worker(SimpleNamespace(model_runner=runner), CUT)
+    assert runner.propose_draft_token_ids(output, "drafts") == "drafts"
+    assert (runner.asked, output.num_spec_tokens_to_schedule) == ([4], 1)
+    other = StandinRunner()
+    hooks.on_worker(SimpleNamespace(model_runner=other), SKIP)
+    other.propose_draft_token_ids(output, "drafts")
+    assert other.asked == [1]
+
+
+def test_a_worker_stays_as_it_is_if_its_drafter_runs_in_step() -> None:
+    """Nothing of a runner that was only read is replaced."""
+    runner = object()
+    assert hooks.on_worker(SimpleNamespace(model_runner=runner), DialWay(started=4, skip=False, cut=False)) == ""
+
+
+def test_taken_out_again_the_engine_is_as_it_was() -> None:
+    """No method is left replaced, and a step that broke off is forgotten."""
+    scheduler, runner = Scheduler(), StandinRunner()
+    worker = SimpleNamespace(model_runner=runner)
+    hooks.on_scheduler(scheduler, SKIP, StandinOutput).tokens = 0
+    hooks.on_worker(worker, SKIP)
+    runner.execute_model_state = "half a step"
+    hooks.off_scheduler(scheduler)
+    hooks.off_worker(worker)
+    assert vars(scheduler).keys() == {"num_spec_tokens", "seen"}
+    assert vars(runner) == {"execute_model_state": None, "asked": []}
+
+
+class StandinOther(Scheduler):
+    """A scheduler of somebody else."""
+
+
+class StandinNewer(Scheduler):
+    """vLLM's scheduler with another name for one of the two."""
+
+    update_draft_token_ids = None  # type: ignore[assignment]
+
+
+StandinNewer.__module__, StandinNewer.__qualname__ = Scheduler.__module__, "Scheduler"
+
+
+class StandinAsync(Scheduler):
+    """vLLM's asynchronous scheduler, to which no drafts come back."""
+
+
+StandinAsync.__module__, StandinAsync.__qualname__ = "vllm.v1.core.sched.async_scheduler", "AsyncScheduler"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "way", "output", "words"),
+    [
+        (StandinOther(), SKIP, StandinOutput, "StandinOther, not vLLM's own"),
+        (StandinNewer(), SKIP, StandinOutput, "StandinNewer.update_draft_token_ids is not there"),
+        (Scheduler(), SKIP, StandinDrafts, "StandinDrafts has no field num_spec_tokens_to_schedule"),
+        (Scheduler(), DialWay(started=3, skip=True, cut=False), StandinOutput, "the scheduler drafts 4 tokens"),
+        (StandinAsync(), CUT, StandinOutput, "with asynchronous scheduling nothing cuts"),
+    ],
+)
+def test_a_scheduler_that_is_not_as_expected_stays_as_it_was(
+    scheduler: Any, way: DialWay, output: type[Any], words: str
+) -> None:
+    """And the message is what was not found."""
+    before = dict(vars(scheduler))
+    with pytest.raises(HookMissingError, match=words):
+        hooks.on_scheduler(scheduler, way, output)
+    assert vars(scheduler) == before
+
+
+def test_a_worker_that_is_not_as_expected_stays_as_it_was() -> None:
+    """It may be in another process, so it answers with a sentence."""
+    runner = StandinRunner()
+    runner.propose_draft_token_ids = lambda: None  # type: ignore[assignment,method-assign]
+    before = dict(vars(runner))
+    assert "was replaced by another plugin" in hooks.on_worker(SimpleNamespace(model_runner=runner), SKIP)
+    assert vars(runner) == before
+    less = SimpleNamespace(execute_model=lambda: None)
+    assert "execute_model" in hooks.on_worker(SimpleNamespace(model_runner=less), SKIP)
