@@ -163,7 +163,7 @@ def _check(owner: Any, methods: Mapping[str, int]) -> None:
         method = getattr(owner, name, None)
         where = f"{type(owner).__name__}.{name}"
         if not callable(method):
-            raise HookMissingError(f"{where} is not there")
+            raise HookMissingError(f"{where} does not exist")
         if name in vars(owner):
             raise HookMissingError(f"{where} was replaced by another plugin")
         places = [each for each in inspect.signature(method).parameters.values() if each.kind in _PLACES]

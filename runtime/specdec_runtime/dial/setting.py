@@ -14,7 +14,7 @@ from typing import Any, Final
 MOST_BYTES: Final = 4096
 """Bytes of a setting; the rest of a longer file is not read."""
 HOLD_FOR: Final = 3600.0
-"""Seconds that a setting holds unless it says otherwise. It has to be renewed: whoever set it may be gone."""
+"""Seconds that a setting without `holdFor` holds. It has to be renewed, because the operator may be gone."""
 LONGEST_HOLD: Final = 86400.0
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.:/@-]{0,127}", re.ASCII)
 _SHOWN: Final = 60
@@ -39,7 +39,7 @@ class Setting:
 
     @property
     def end(self) -> float:
-        """When it runs out, by the clock of whoever made it."""
+        """When it runs out, by the clock of its maker."""
         return self.time + self.hold_for
 
 

@@ -54,7 +54,7 @@ class DialState:
 
 
 def begin(pod: DialledPod, now: Now) -> DialState:
-    """Return the state of an engine that was just started."""
+    """Return the state of an engine that has started."""
     return DialState(tokens=pod.started, since=now.wall)
 
 
@@ -73,7 +73,7 @@ def read(state: DialState, pod: DialledPod, text: bytes, now: Now) -> DialState:
 
 
 def expire(state: DialState, pod: DialledPod, now: Now) -> DialState:
-    """Return the state after some time: a setting that nobody renewed no longer holds."""
+    """Return the state after some time: a setting that was not renewed no longer holds."""
     if state.setting is None or state.until is None or now.steady < state.until:
         return state
     why = f"setting {state.setting.decision} ran out after {state.setting.hold_for:.0f} s without renewal"

@@ -105,7 +105,7 @@ def test_at_0_a_worker_leaves_its_drafter_out_and_in_the_next_step_it_may_be_bac
 
 
 def test_a_drafter_that_insists_on_all_tokens_gets_them() -> None:
-    """And what it is told is not what the scheduler goes by, even if it fails."""
+    """And the step keeps its own number for the scheduler, even if the drafter fails."""
     runner, output = StandinRunner(), StandinOutput(num_spec_tokens_to_schedule=1)
     hooks.on_worker(SimpleNamespace(model_runner=runner), CUT)
     assert runner.propose_draft_token_ids(output, "drafts") == "drafts"
@@ -136,7 +136,7 @@ def test_taken_out_again_the_engine_is_as_it_was() -> None:
 
 
 class StandinOther(Scheduler):
-    """A scheduler of somebody else."""
+    """A scheduler of another project."""
 
 
 class StandinNewer(Scheduler):
@@ -159,7 +159,7 @@ StandinAsync.__module__, StandinAsync.__qualname__ = "vllm.v1.core.sched.async_s
     ("scheduler", "way", "output", "words"),
     [
         (StandinOther(), SKIP, StandinOutput, "StandinOther, not vLLM's own"),
-        (StandinNewer(), SKIP, StandinOutput, "StandinNewer.update_draft_token_ids is not there"),
+        (StandinNewer(), SKIP, StandinOutput, "StandinNewer.update_draft_token_ids does not exist"),
         (Scheduler(), SKIP, StandinDrafts, "StandinDrafts has no field num_spec_tokens_to_schedule"),
         (Scheduler(), DialWay(started=3, skip=True, cut=False), StandinOutput, "the scheduler drafts 4 tokens"),
         (StandinAsync(), CUT, StandinOutput, "with asynchronous scheduling nothing cuts"),

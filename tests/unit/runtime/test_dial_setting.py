@@ -18,7 +18,7 @@ def written(**changes: Any) -> bytes:
     return json.dumps({key: value for key, value in (GOOD | changes).items() if value is not None}).encode()
 
 
-def test_a_setting_holds_for_an_hour_unless_it_says_otherwise() -> None:
+def test_a_setting_without_an_end_holds_for_an_hour() -> None:
     """`holdFor` is in seconds; what a later release adds is left alone."""
     found = setting.parse(written(later={"key": 1}))
     assert found == setting.Setting(

@@ -90,7 +90,7 @@ def test_a_setting_that_is_not_renewed_runs_out_into_what_the_flags_ask() -> Non
 
 
 def test_a_setting_that_ran_out_does_not_come_back() -> None:
-    """The annotation still stands when a container starts again, or when its file is written anew."""
+    """The annotation still stands when a container starts again, or when its file is written again."""
     over = state.expire(read(BEGUN, asked(0, 0, holdFor=60), 0), POD, later(60))
     assert read(over, asked(0, 0, holdFor=60), 61).tokens == 4
     fresh = state.begin(POD, later(100))
@@ -114,7 +114,7 @@ def test_without_the_annotation_the_flags_hold() -> None:
     assert read(gone, asked(0, 0), 40).tokens == 4
 
 
-def test_the_same_file_again_is_no_news() -> None:
-    """Nothing is refused, and nothing begins anew."""
+def test_the_same_file_again_changes_nothing() -> None:
+    """Nothing is refused, and nothing begins again."""
     off = read(BEGUN, asked(0, 0), 0)
     assert read(off, asked(0, 0), 30) == off
