@@ -1,5 +1,5 @@
-"""Tries the dial in an engine that serves nobody yet: the same answer with all tokens, with one, and with none, and as
-many drafts as were asked for.
+"""Tries the dial in an engine before its first request: the same answer with all tokens, one and none, and as many
+drafts as were asked for.
 
 Imported inside vLLM only.
 """
@@ -107,7 +107,7 @@ def _request(name: str, ids: tuple[int, ...]) -> Any:
         pooling_params=None,
         arrival_time=time.time(),
         lora_request=None,
-        # Its own blocks of the prefix cache, so that each answer is computed, and nobody's prompt finds them.
+        # Its own blocks of the prefix cache, so that each answer is computed, and no prompt of a user finds them.
         cache_salt=name,
         data_parallel_rank=None,
     )
