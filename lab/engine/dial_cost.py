@@ -35,7 +35,10 @@ class CostEngine:
         vllm: Any = importlib.import_module("vllm")
         method = server.drafting(models)
         self.way = hooks.DialWay(started=method["num_speculative_tokens"], skip=True, cut=False)
-        llm = vllm.LLM(model=str(models / "target"), max_model_len=1024, enforce_eager=True, speculative_config=method)
+        small = {"max_model_len": 1024, "enforce_eager": True, "kv_cache_memory_bytes": 1 << 26}
+        llm = vllm.LLM(
+            model=str(models / "target"), speculative_config=method, distributed_executor_backend="uni", **small
+        )
         self._engine = llm.llm_engine
         self._greedy = vllm.SamplingParams(temperature=0.0, max_tokens=_TOKENS, ignore_eos=True, detokenize=False)
         self._prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"]

@@ -6,7 +6,7 @@ import pytest
 from lab.engine import cases, runs
 
 pytestmark = pytest.mark.node
-DIALLED = ("ngram", "draft_model", "eagle")
+DIALLED = ("ngram", "draft_model", "draft_model, parallelDrafting (PARD)", "eagle")
 OTHER = "another version"
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FIELD: Final = "num_spec_tokens_to_schedule"
 _SKIP: Final = "specdec_skip"
+_SCHEDULE: Final = "dynamic_sd_lookup"
 _SCHEDULERS: Final = {
     ("vllm.v1.core.sched.scheduler", "Scheduler"),
     ("vllm.v1.core.sched.async_scheduler", "AsyncScheduler"),
@@ -24,6 +25,7 @@ _SCHEDULERS: Final = {
 _OF_SCHEDULER: Final = {"_update_after_schedule": 1, "update_draft_token_ids": 1}
 _OF_RUNNER: Final = {"execute_model": 1, "_input_fits_in_drafter": 1, "propose_draft_token_ids": 2}
 """Methods that are replaced, and how many arguments the dial passes on by their place, at least."""
+_PLACES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class HookMissingError(Exception):
@@ -32,6 +34,10 @@ class HookMissingError(Exception):
 
 class SelfTestError(Exception):
     """The dial does not do what it should; the message is what was seen."""
+
+
+class EveryBatch(list[int]):
+    """A schedule by batch size that asks for all tokens at each size."""
 
 
 @dataclass(slots=True)
@@ -70,6 +76,8 @@ def on_scheduler(scheduler: Any, way: DialWay, output: type[Any]) -> DialPositio
         raise HookMissingError(f"the scheduler drafts {getattr(scheduler, 'num_spec_tokens', None)} tokens")
     if way.cut and kind.__qualname__ == "AsyncScheduler":
         raise HookMissingError("with asynchronous scheduling nothing cuts what this method drafts")
+    if not hasattr(scheduler, _SCHEDULE):
+        raise HookMissingError(f"{kind.__qualname__}.{_SCHEDULE} does not exist")
     _check(scheduler, _OF_SCHEDULER)
     position = DialPosition(tokens=way.started, drafted=way.started)
     _replace(scheduler, _scheduling(scheduler, way, position))
@@ -78,6 +86,9 @@ def on_scheduler(scheduler: Any, way: DialWay, output: type[Any]) -> DialPositio
 
 def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[str, Callable[..., Any]]:
     after, take = scheduler._update_after_schedule, scheduler.update_draft_token_ids
+    # Without a schedule by batch size, vLLM pads a request that has one token left to read with empty drafts.
+    unpadded = EveryBatch([way.started] * (scheduler.scheduler_config.max_num_seqs + 1))
+    own = scheduler.dynamic_sd_lookup
 
     def update_after_schedule(output: Any) -> None:
         # AsyncScheduler reads the field in its own part of this method, so it is set before.
@@ -87,6 +98,8 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
             if way.skip and not tokens:
                 output.specdec_skip = True
         position.drafted = output.num_spec_tokens_to_schedule
+        if own is None:
+            scheduler.dynamic_sd_lookup = unpadded if tokens < way.started else None
         after(output)
 
     def update_draft_token_ids(drafts: Any) -> None:
@@ -143,6 +156,8 @@ def _drafting(runner: Any, way: DialWay) -> dict[str, Callable[..., Any]]:
 def off_scheduler(scheduler: Any) -> None:
     """Take the dial out of a scheduler."""
     _restore(scheduler, _OF_SCHEDULER)
+    if isinstance(scheduler.dynamic_sd_lookup, EveryBatch):
+        scheduler.dynamic_sd_lookup = None
 
 
 def off_worker(worker: Any) -> None:
@@ -169,9 +184,6 @@ def _check(owner: Any, methods: Mapping[str, int]) -> None:
         places = [each for each in inspect.signature(method).parameters.values() if each.kind in _PLACES]
         if len(places) < least:
             raise HookMissingError(f"{where} takes {len(places)} arguments, not {least}")
-
-
-_PLACES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _replace(owner: Any, methods: Mapping[str, Callable[..., Any]]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from specdec_runtime.dial.hooks import DialPosition
 
-SECONDS: Final = 20.0
+SECONDS: Final = 60.0
 """The most that all answers together may take."""
 _ANSWER: Final = 12
 _PROMPTS: Final = ((11, 12, 13, 14, 15, 16, 17, 18), (31, 33, 35, 37, 39, 41, 43, 45), (50, 54, 58, 62, 66, 70, 74, 78))

@@ -32,6 +32,8 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.num_spec_tokens = 4
+        self.scheduler_config = SimpleNamespace(max_num_seqs=2)
+        self.dynamic_sd_lookup: list[int] | None = None
         self.seen: list[Any] = []
 
     def _update_after_schedule(self, scheduler_output: StandinOutput) -> None:
@@ -93,6 +95,21 @@ def test_the_dial_only_lowers_what_a_schedule_by_batch_size_asks_for() -> None:
         assert not hasattr(output, "specdec_skip")
 
 
+def test_below_all_tokens_vllm_pads_nothing_with_empty_drafts() -> None:
+    """It pads only without a schedule by batch size, so there is one meanwhile; a schedule of the flags stays."""
+    scheduler, scheduled = Scheduler(), Scheduler()
+    scheduled.dynamic_sd_lookup = own = [4, 4, 1]
+    for each in (scheduler, scheduled):
+        position = hooks.on_scheduler(each, SKIP, StandinOutput)
+        position.tokens = 1
+        step(each)
+        lowered, position.tokens = each.dynamic_sd_lookup, 4
+        step(each)
+        assert (lowered, each.dynamic_sd_lookup) in (([4, 4, 4], None), (own, own))
+    assert scheduler.dynamic_sd_lookup is None
+    assert scheduled.dynamic_sd_lookup is own
+
+
 def test_at_0_a_worker_leaves_its_drafter_out_and_in_the_next_step_it_may_be_back() -> None:
     """By what travels with the step, because a worker can be another process."""
     scheduler, runner = Scheduler(), StandinRunner()
@@ -128,10 +145,12 @@ def test_taken_out_again_the_engine_is_as_it_was() -> None:
     worker = SimpleNamespace(model_runner=runner)
     hooks.on_scheduler(scheduler, SKIP, StandinOutput).tokens = 0
     hooks.on_worker(worker, SKIP)
+    step(scheduler)
     runner.execute_model_state = "half a step"
     hooks.off_scheduler(scheduler)
     hooks.off_worker(worker)
-    assert vars(scheduler).keys() == {"num_spec_tokens", "seen"}
+    assert vars(scheduler).keys() == vars(Scheduler()).keys()
+    assert scheduler.dynamic_sd_lookup is None
     assert vars(runner) == {"execute_model_state": None, "asked": []}
 
 
@@ -148,6 +167,17 @@ class StandinNewer(Scheduler):
 StandinNewer.__module__, StandinNewer.__qualname__ = Scheduler.__module__, "Scheduler"
 
 
+class StandinOlder(Scheduler):
+    """vLLM's scheduler before schedules by batch size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.dynamic_sd_lookup
+
+
+StandinOlder.__module__, StandinOlder.__qualname__ = Scheduler.__module__, "Scheduler"
+
+
 class StandinAsync(Scheduler):
     """vLLM's asynchronous scheduler, to which no drafts come back."""
 
@@ -161,6 +191,7 @@ StandinAsync.__module__, StandinAsync.__qualname__ = "vllm.v1.core.sched.async_s
         (StandinOther(), SKIP, StandinOutput, "StandinOther, not vLLM's own"),
         (StandinNewer(), SKIP, StandinOutput, "StandinNewer.update_draft_token_ids does not exist"),
         (Scheduler(), SKIP, StandinDrafts, "StandinDrafts has no field num_spec_tokens_to_schedule"),
+        (StandinOlder(), SKIP, StandinOutput, "Scheduler.dynamic_sd_lookup does not exist"),
         (Scheduler(), DialWay(started=3, skip=True, cut=False), StandinOutput, "the scheduler drafts 4 tokens"),
         (StandinAsync(), CUT, StandinOutput, "with asynchronous scheduling nothing cuts"),
     ],
