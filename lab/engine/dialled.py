@@ -26,6 +26,8 @@ CLIENTS: Final = 4
 REVISION: Final = "r1"
 _FLAGS: Final = ("--middleware=specdec_runtime.facts.Facts",)
 _IN_FORCE: Final = 30.0
+_BETWEEN: Final = 0.05
+"""Seconds between two changes: short, so that requests run through all of them."""
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
 
@@ -102,14 +104,14 @@ def answers(engine: server.EngineServer, prompts: Sequence[str], meanwhile: Call
 
 
 def turned(engine: server.EngineServer, folder: DialFolder, values: Sequence[int]) -> dict[str, Any]:
-    """Go through some values, and note how soon each was in force and how much was drafted per draft under it."""
+    """Go through some values, and note how soon each was in force and what was drafted meanwhile."""
     notes: list[dict[str, Any]] = []
 
     def turn() -> None:
         for number, tokens in enumerate(values):
             folder.ask(tokens, number)
             seconds, before = in_force(engine, tokens), engine.counters()
-            time.sleep(0.2)
+            time.sleep(_BETWEEN)
             notes.append({"tokens": tokens, "seconds": round(seconds, 3), **server.moved(before, engine.counters())})
 
     return {"do": turn, "notes": notes}
