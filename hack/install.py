@@ -19,7 +19,9 @@ from hack.command import run
 from hack.images import content
 
 NAMESPACE = "specdec-system"
-_MANIFESTS = [pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads", "control")]
+_MANIFESTS = [
+    pathlib.Path(__file__).parents[1] / "manifests" / name for name in ("default", "downloads", "control", "dial")
+]
 _NAMES = ("image", "value")
 """Keys under which an image is named: of a container, and of the variable with the operator's own image."""
 

@@ -30,7 +30,9 @@ class Release:
     @property
     def rbac(self) -> list[pathlib.Path]:
         """What its operator may do, downloads included: the first release granted these without being asked."""
-        files = (self.folder / "manifests" / part / "rbac.yaml" for part in ("operator", "downloads", "control"))
+        files = (
+            self.folder / "manifests" / part / "rbac.yaml" for part in ("operator", "downloads", "control", "dial")
+        )
         return [file for file in files if file.exists()]
 
 

@@ -9,7 +9,7 @@ from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Invalid, TooLarge, Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.kube.client import path_of
-from specdec_operator.names import OWNER_LABEL, REVISION_LABEL
+from specdec_operator.names import DIAL_ANNOTATION, OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
@@ -33,7 +33,7 @@ class FakeCluster:
     by path. made: every PVC, Job and budget that was applied, with a uid. logs: what the pods' logs end with.
     asked_to_evict, asked_to_patch: how often, in vain or not. webhook: changes what is patched. reads: every path that
     was read, in turn. nodes: labels of each; None: they may not be listed. listed: the selectors that nodes were listed
-    by.
+    by. settings: what each pod's annotation of the dial was set to, in turn.
     """
 
     def __init__(self) -> None:
@@ -51,6 +51,14 @@ class FakeCluster:
         self.version = 1
         self.nodes: list[dict[str, str]] | None = []
         self.listed: list[str] = []
+        self.settings: list[tuple[str, str | None]] = []
+
+    async def annotate(self, manifest: Body, name: str, text: str | None) -> None:
+        """Notes the setting of a pod."""
+        assert (manifest["kind"], name) == ("Pod", DIAL_ANNOTATION)
+        if error := self.failing.get("annotate"):
+            raise error
+        self.settings.append((manifest["metadata"]["name"], text))
 
     async def list_metadata(self, path: str, label_selector: str) -> list[Body] | None:
         """The nodes, whatever chooses them."""
@@ -178,6 +186,7 @@ class Stage:
     events: all that were sent. phases: every written phase in turn. asked: the pods that each reading covered.
     spares: engines of the pods in place of deleted ones. runtimes: those in the settings of a started operator.
     told_facts: what each pod reports about its models, None: it has no such page; `told`: how often one was read.
+    drafting: what the page of the dial of every pod answers, None: there is no such page.
     seen: what the watches delivered last, of "child", "deployment" and each pod by name. most_guests: see GuestReader.
     """
 
@@ -198,6 +207,7 @@ class Stage:
         self.runtimes: tuple[tuple[str, str], ...] = ()
         self.told = 0
         self.told_facts: bytes | None = None
+        self.drafting: Body | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -241,6 +251,12 @@ class Stage:
         assert address
         self.told += 1
         return self.told_facts
+
+    async def dial(self, namespace: str, address: str, *, port: int = 8080) -> bytes | None:
+        """What a pod drafts: the same for all, as with facts."""
+        assert namespace == NAMESPACE
+        assert address
+        return None if self.drafting is None else json.dumps(self.drafting).encode()
 
     async def turn(self, *, due: bool = False) -> ReconcileResult:
         """One reconcile, at the clock's time. due: woken only if a watch delivered anything since the last one."""

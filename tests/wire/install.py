@@ -17,6 +17,7 @@ OURS = (
     _ROOT / "manifests" / "operator" / "rbac.yaml",
     _ROOT / "manifests" / "downloads" / "rbac.yaml",
     _ROOT / "manifests" / "control" / "rbac.yaml",
+    _ROOT / "manifests" / "dial" / "rbac.yaml",
 )
 """What the operator needs of this project, except itself."""
 SYSTEM = "specdec-system"
@@ -25,6 +26,8 @@ _PLURALS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/specdec-system/serviceaccounts",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
 

@@ -23,7 +23,7 @@ class EngineStandIn:
 
     token_time: time per output token of a request, in seconds. asked, asked_by: how often, and by which programs.
     kv_tokens: that its KV cache holds; 0: its page does not show it. facts: what our runtime reports about the models;
-    None: it is another image's, which has no such path.
+    None: it is another image's, which has no such path. dial: the same of what it drafts.
     """
 
     tokens_per_second: float = 0.0
@@ -42,6 +42,7 @@ class EngineStandIn:
     token_seconds: float = 0.0
     kv_tokens: int = 0
     facts: bytes | None = None
+    dial: bytes | None = None
     asked: int = 0
     asked_by: set[str] = field(default_factory=set)
 
@@ -123,6 +124,7 @@ class PodServer:
         app = web.Application()
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/specdec/facts", self._facts)
+        app.router.add_get("/specdec/dial", self._dial)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, self.address, _PORT).start()
@@ -149,6 +151,11 @@ class PodServer:
         if self.engine.hangs:
             await asyncio.sleep(3600)
         return web.Response(text=self.engine.page())
+
+    async def _dial(self, _: web.Request) -> web.Response:
+        if self.engine.hangs:
+            await asyncio.sleep(3600)
+        return web.Response(body=self.engine.dial) if self.engine.dial is not None else web.Response(status=404)
 
     async def _facts(self, _: web.Request) -> web.Response:
         return web.Response(body=self.engine.facts) if self.engine.facts is not None else web.Response(status=404)

@@ -77,6 +77,18 @@
   verbs: [get] # of its own download Jobs: how far they are. RBAC cannot limit it to them
 {{- end }}
 
+{{/* The dial. dial-policy.yaml holds this right to one annotation. */}}
+{{- define "specdec.rules.dial" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [patch] # annotation specdec.io/dial alone
+{{- end }}
+
+{{/* Whether this cluster can hold that right to it: without the policy, the operator is not given the right. */}}
+{{- define "specdec.dial" -}}
+{{- if and .Values.rbac.create .Values.rbac.dial (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) }}true{{ end }}
+{{- end }}
+
 {{/* Of every service of a namespace. */}}
 {{- define "specdec.rules.control" -}}
 # For guard.control only. Whoever makes Deployments can run anything as any service account of a namespace: nobody is granted

@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "watch": "status:watch",
         "rollback": "annotate:rollback",
         "retry": "annotate:retry",
+        "dial": "dial:dial",
         "hold": "annotate:hold",
         "release": "annotate:release",
         "completion": "commands:completion",

@@ -48,6 +48,9 @@ class NothingElse:
         """No pod of the story is restarted."""
         raise Unavailable("NotRecorded", f"evict pod {pod}: no pod of the recording is restarted")
 
+    async def annotate(self, manifest: Body, name: str, text: str | None) -> None:
+        """No dial of the story is set."""
+
     async def post_event(self, namespace: str, event: Body) -> None:
         """Events are taken from the loop itself."""
 
@@ -167,6 +170,10 @@ class WorldCounters:
         """The recorded counters of each pod by name."""
         known = {each.name: self._world.page(each).counters for each in self._world.pods if each.name in pods}
         return {name: known.get(name) or Unread(f"pod {name} did not answer") for name in pods}
+
+    async def dial(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
+        """The recording has nothing about dials."""
+        return None
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """The recording has nothing about the models."""

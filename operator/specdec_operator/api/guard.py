@@ -87,6 +87,22 @@ class Retry(Part):
     )
 
 
+class DialMode(StrEnum):
+    """Whether the number of draft tokens can be changed in running pods."""
+
+    AUTO = "Auto"
+    OFF = "Off"
+
+
+class Dial(Part):
+    """The number of draft tokens of running engines, changed in a second and without a rollout."""
+
+    mode: DialMode = Field(
+        DialMode.AUTO,
+        description="Auto: pods whose engine allows it have a dial, which annotation specdec.io/dial sets. Off: none.",
+    )
+
+
 class Prometheus(Part):
     """A Prometheus server that scrapes the pods."""
 
@@ -258,12 +274,18 @@ class Guard(Part):
     retry: Retry | None = Field(
         None, description=("Default: after 6h, 3 times. A rollback that you requested is never retried.")
     )
+    dial: Dial | None = Field(None, description="Default: mode Auto.")
     source: Source | None = Field(None, description="Default: read from the pods directly.")
     health: Health | None = Field(
         None,
         description="Degraded: a rolled back service has Stalled=True, and GitOps tools show a failure although it "
         "answers requests. Default: Healthy.",
     )
+
+    @property
+    def dials(self) -> bool:
+        """Whether pods are to have a dial, if their engine allows it."""
+        return self.dial is None or self.dial.mode is DialMode.AUTO
 
     @property
     def reads_pods(self) -> bool:

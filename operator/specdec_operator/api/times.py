@@ -17,6 +17,15 @@ def from_time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
+def is_moment(text: str) -> bool:
+    """Whether a text is a time from 1970 on, with its offset."""
+    try:
+        at = datetime.fromisoformat(text)
+        return at.tzinfo is not None and at.timestamp() >= 0
+    except (ValueError, OverflowError):
+        return False
+
+
 def is_past(text: Any, now: float) -> bool:
     """Whether a value is a time between 1970 and tomorrow, with its offset: no other can be that of an observation.
 

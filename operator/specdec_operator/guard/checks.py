@@ -104,6 +104,14 @@ def no_traffic(case: WindowCase) -> Verdict | None:
     return unsure(Reason.NO_TRAFFIC, f"no token generated in {case.evidence.seconds:.0f} s")
 
 
+def dialled(case: WindowCase) -> Verdict | None:
+    """**Inconclusive** (Dialled): the dial asks the pods for fewer draft tokens than the spec does."""
+    tokens = case.thresholds.dialled
+    if tokens is None:
+        return None
+    return unsure(Reason.DIALLED, f"the dial is at {tokens} draft tokens{over(case.evidence)}")
+
+
 def few_tokens(case: WindowCase) -> Verdict | None:
     """**Inconclusive** (FewTokens): fewer than `minDraftTokens` tokens were drafted."""
     evidence, least = case.evidence, case.thresholds.min_draft_tokens

@@ -28,6 +28,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     checks.implausible,
     checks.stalls,
     checks.no_traffic,
+    checks.dialled,  # the user knows that less is drafted
     acceptance.not_drafting,  # without drafts there is no acceptance to judge
     acceptance.acceptance_rate,
     acceptance.acceptance_length,
@@ -145,7 +146,7 @@ def _pair(
     speculating: Mapping[str, Evidence], baseline: Window | None, thresholds: Thresholds, now: float
 ) -> Pair | None:
     """The window in both arms; None where one of them cannot be read, or is not what it is taken for."""
-    if baseline is None or thresholds.of_baseline:
+    if baseline is None or thresholds.of_baseline or thresholds.dialled is not None:
         return None
     theirs = _whole(by_pod(baseline.closed(), now), thresholds)
     if not speculating or not theirs or any(part.speculative for part in theirs.values()):

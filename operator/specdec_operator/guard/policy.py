@@ -175,7 +175,8 @@ class Thresholds:
     draft_length: K, tokens drafted per step. of_baseline: whether there is no draft to be judged, but only speed.
     direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
-    collateral_convicts: whether a measure beyond its limit ends speculation.
+    collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
+    None: as the flags.
     """
 
     acceptance_rate: float | None
@@ -192,6 +193,7 @@ class Thresholds:
     pairs: tuple[Pair, ...] = ()
     collateral: Mapping[Measure, float] = field(default_factory=dict)
     collateral_convicts: bool = False
+    dialled: int | None = None
 
     @property
     def silent(self) -> bool:

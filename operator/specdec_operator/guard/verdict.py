@@ -36,6 +36,8 @@ class Reason(StrEnum):
     """Some pods pass and others fail: the pods differ, not the draft."""
     NO_TRAFFIC = "NoTraffic"
     """Nothing was generated."""
+    DIALLED = "Dialled"
+    """The dial requests fewer draft tokens than the spec: the window is not about what the spec requests."""
     STALLED = "Stalled"
     """Requests are in the engine, and nothing was generated: it hangs. A failure of the pod, not of the draft."""
     FEW_TOKENS = "FewTokens"

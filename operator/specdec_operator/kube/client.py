@@ -216,6 +216,13 @@ class ApiServer:
         with _written(path, manifest, "patch"):
             return await self._client.patch(path, changes, names.GUARD_MANAGER, dry_run=dry_run)
 
+    async def annotate(self, manifest: Manifest, name: str, text: str | None) -> None:
+        meta = manifest["metadata"]
+        self._refuse(meta["namespace"])
+        path, body = path_of(manifest), {"metadata": {"uid": meta["uid"], "annotations": {name: text}}}
+        with translated(path, manifest, unless=(404, 409)), metrics.requested("patch"):
+            await self._client.merge(path, body, names.GUARD_MANAGER)
+
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         meta = manifest["metadata"]
         self._refuse(meta["namespace"])

@@ -28,6 +28,9 @@ class Cluster(Protocol):
         dry_run: nothing is stored; what is returned is what admission would make of it.
         """
 
+    async def annotate(self, manifest: Manifest, name: str, text: str | None) -> None:
+        """Sets an annotation of an object, or removes it (None). Does nothing if it is gone, or has another uid."""
+
     async def set_managers(self, manifest: Manifest, entries: Sequence[Manifest]) -> Manifest:
         """Writes who owns which fields of the object, at the version that the manifest has; returns it as it is now."""
 

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from specdec_engine.out_of_memory import ran_out
-from specdec_operator.names import REVISION_LABEL
+from specdec_operator.names import DIAL_ANNOTATION, REVISION_LABEL
 
 ENGINE_CONTAINER: Final = "kserve-container"
 ENGINE_PORT: Final = 8080
 _OURS: Final = re.compile(r"(^|\s)specdec_runtime(\s|$)")
+MOST_DIAL: Final = 1000
+"""Characters of a setting of the dial that are kept: any longer one is not the operator's."""
 MOST_WORDS: Final = 400
 """Characters of others' words that are passed on: the status is kept small."""
 
@@ -54,6 +56,7 @@ class PodView:
     pending: the cluster's message why the pod is not scheduled, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted. on_host: whether its address is that of its node.
+    dial: the setting in its annotation; empty without one. uid: its own.
     """
 
     name: str
@@ -70,6 +73,8 @@ class PodView:
     evicted: str | None = None
     folders: frozenset[str] = frozenset()
     on_host: bool = False
+    dial: str = ""
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +123,8 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
         evicted=status.get("message", "") if status.get("reason") == "Evicted" else None,
         folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
         on_host=bool(body.get("spec", {}).get("hostNetwork")) or status.get("podIP", "") == status.get("hostIP"),
+        dial=(meta.get("annotations") or {}).get(DIAL_ANNOTATION, "")[:MOST_DIAL],
+        uid=str(meta.get("uid", "")),
     )
 
 

@@ -18,6 +18,7 @@ from specdec_operator.reconcile.baseline_pods import keep_baseline_pods
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.devices import find_device
+from specdec_operator.reconcile.dial import set_dials
 from specdec_operator.reconcile.disruptions import keep_budget, restart_pods
 from specdec_operator.reconcile.downloads import keep_downloads
 from specdec_operator.reconcile.guest_reader import GuestReader
@@ -95,8 +96,11 @@ class OwnService:
     async def act(
         self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
     ) -> ServiceMemory:
-        """Downloads first, then the InferenceService once they can be mounted and its turn has come, then restarts."""
+        """The dials first, because they act at once. Downloads before the InferenceService, which comes once they can
+        be mounted and its turn has come; then restarts.
+        """
         its = self.its
+        memory = its.remember(key, await set_dials(its.cluster, key, decision.dial, decision.desired, memory, now))
         memory = await self._keep_downloads(key, decision, observed, memory, now)
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)

@@ -1,8 +1,9 @@
 """The decision of one full reconcile: what to serve from here on. Pure: the same observation, the same decision."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.dial import DialView, changed
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.outages import pod_times
 from specdec_operator.guard.pods import failures_of
@@ -16,6 +17,7 @@ from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
+from specdec_operator.reconcile.dial import view_of
 from specdec_operator.reconcile.guest import desire_guest
 from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory, restore
 from specdec_operator.reconcile.observed import Observed
@@ -35,6 +37,7 @@ class Decision:
 
     refusal: why the newest spec is not followed. thresholds: what the closed window was compared with.
     baseline_pods: how far they are.
+    dial: what the pods are asked to draft, and do.
     tries_again: whether the only news is another try of a manifest that the API server refused long ago.
     """
 
@@ -47,6 +50,7 @@ class Decision:
     what_if: WhatIf
     baseline_pods: BaselinePodsView
     tries_again: bool
+    dial: DialView = field(default_factory=DialView)
 
     @property
     def state(self) -> State:
@@ -125,6 +129,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
         what_if=better,
         baseline_pods=baseline_pods,
         tries_again=desired.state == before and is_tried_again(memory, desired),
+        dial=view_of(sis, desired, memory.dial, now),
     )
 
 
@@ -215,6 +220,8 @@ def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float
     desired, state, before = decision.desired, decision.state, decision.before
     if decision.starts_over:
         memory = replace(memory, window=None, judged=None)
+    elif changed(memory.dial.request, decision.dial.request):
+        memory = replace(memory, window=None)
     elif before is not None and (
         before.subject != state.subject or _has_baseline_pods(before) is not _has_baseline_pods(state)
     ):
@@ -246,9 +253,12 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     sampled = is_sampled(state, guard, baseline=speculation is None, settled=settled, now=now, guest=guest)
     if not sampled or not desired.staged or desired.waits:
         return None
+    request = decision.dial.request
     return SamplingPlan(
         guard=guard,
-        thresholds=thresholds_of(guard, speculation, desired.plan.tokens, state),
+        thresholds=replace(
+            thresholds_of(guard, speculation, desired.plan.tokens, state), dialled=request.tokens if request else None
+        ),
         revision=desired.rendered.revision,
         with_baseline=_has_baseline_pods(state),
         guest=desired.guest.where if desired.guest else None,

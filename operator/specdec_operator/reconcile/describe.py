@@ -100,6 +100,7 @@ def findings_of(decision: Decision, observed: Observed, memory: ServiceMemory) -
         deployment=observed.objects.deployment,
         unreadable=memory.unreadable,
         unprobed=_unprobed(desired.guest),
+        dial=decision.dial,
     )
     return findings if _is_about_present_pods(decision) else replace(findings, judged=None)
 

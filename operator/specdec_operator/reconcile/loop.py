@@ -19,6 +19,7 @@ from specdec_operator.reconcile.adapters import Adapters
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision, decide, remember
 from specdec_operator.reconcile.describe import Report, describe
+from specdec_operator.reconcile.dial import read_dials
 from specdec_operator.reconcile.facts import learn_facts
 from specdec_operator.reconcile.guest_reader import GuestReader
 from specdec_operator.reconcile.memory import ServiceMemory, restore, with_readable_status
@@ -127,6 +128,7 @@ class Reconciler:
         parsed, observed = await adapter.observe(key, memory, body, parsed)
         now = self._clock()
         memory = await learn_facts(self._source, key, parsed, noted_look(memory, observed.look, now), observed, now)
+        memory = await read_dials(self._source, key, memory, observed.objects.pods, now)
 
         # Pure from here: the same observation gives the same decision, and the same report of it.
         decision = decide(parsed, observed, memory, now)

@@ -3,6 +3,7 @@
 All of it can be rebuilt; decisions live in the status.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -12,6 +13,7 @@ from specdec_engine.memory.facts import PodFact, Role
 from specdec_operator.api.guard import Guard
 from specdec_operator.api.spec import DeletionPolicy
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.dial import DialAnswer, DialRequest
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Sampler
@@ -135,6 +137,35 @@ class FactMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenSetting:
+    """A setting that was written to a pod: it counts until the watch shows another text than `before`, or for a while.
+
+    at: when, epoch seconds.
+    """
+
+    text: str
+    before: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialMemory:
+    """request: what the pods were asked for last; since: from when on. answers: what they draft, by pod; due: when they
+    are read again, at this port. written: settings that the watch may not show yet, by pod. denied: why the last one
+    was refused; again: when that is tried again. Times are epoch seconds.
+    """
+
+    request: DialRequest | None = None
+    since: float = 0.0
+    answers: Mapping[str, DialAnswer] = field(default_factory=dict)
+    due: float = math.inf
+    port: int = ENGINE_PORT
+    written: Mapping[str, WrittenSetting] = field(default_factory=dict)
+    denied: str = ""
+    again: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMemory:
     """One service between two reconciles.
 
@@ -148,7 +179,7 @@ class ServiceMemory:
     status, status_at, version: the status as it was written last, when, and the version of the object that has it.
     unrecorded: Events whose status is not written yet; unsent: Events that are to be sent, from `send_at` on.
     failure: what the last reconcile failed with, as it is in the log. unreadable: what of the status could not be read.
-    guest: what became of the writes of a guest.
+    guest: what became of the writes of a guest. dial: what its pods were asked to draft, and do.
     evict_at: when the eviction of a pod is asked for again that was refused, epoch seconds; 0: none was.
     """
 
@@ -172,6 +203,7 @@ class ServiceMemory:
     facts: FactMemory = field(default_factory=FactMemory)
     evict_at: float = 0.0
     guest: GuestWrites = field(default_factory=GuestWrites)
+    dial: DialMemory = field(default_factory=DialMemory)
     status: Mapping[str, Any] | None = None
     status_at: float = 0.0
     version: int = 0

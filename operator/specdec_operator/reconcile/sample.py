@@ -33,6 +33,9 @@ class CounterReader(Protocol):
     ) -> dict[str, Counters | Unread]:
         """The counters of each pod by name; Unread for one that did not answer. pods: their addresses by name."""
 
+    async def dial(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
+        """What the engine at an address drafts; None if it does not report that."""
+
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """What the pod at an address saw of its models; None if it does not report that."""
 

@@ -12,6 +12,7 @@ from specdec_operator.errors import Invalid
 from specdec_operator.kube.client import version_of
 from specdec_operator.names import (
     ADOPT_ANNOTATION,
+    DIAL_ANNOTATION,
     HOLD_ANNOTATION,
     RETRY_ANNOTATION,
     ROLLBACK_ANNOTATION,
@@ -34,7 +35,7 @@ class Sis:
 
     speculation: hash of its speculation part; service: of what else makes the engine what it is; memory: of how its
     memory is to be planned.
-    retry, rollback: values of these annotations. held: whether the guard is asked to leave everything as it is.
+    retry, rollback, dial: values of these annotations. held: whether the guard is asked to leave everything as it is.
     synthetic: whether an annotation lets the engine pretend an acceptance.
     adopts: whether an annotation lets it take over what has its names.
     """
@@ -49,6 +50,7 @@ class Sis:
     memory: str
     retry: str | None
     rollback: str | None
+    dial: str | None
     held: bool
     synthetic: bool
     adopts: bool
@@ -87,6 +89,7 @@ def read_sis(body: Mapping[str, Any]) -> Sis:
         memory=digest_of(canonical(spec).get("memory")),
         retry=annotations.get(RETRY_ANNOTATION),
         rollback=annotations.get(ROLLBACK_ANNOTATION),
+        dial=annotations.get(DIAL_ANNOTATION),
         held=bool(annotations.get(HOLD_ANNOTATION)),
         synthetic=annotations.get(SYNTHETIC_ANNOTATION) == "true",
         adopts=annotations.get(ADOPT_ANNOTATION) == "true",

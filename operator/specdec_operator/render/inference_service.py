@@ -22,7 +22,16 @@ from specdec_operator.api.rollout import Rollout, Strategy
 from specdec_operator.api.spec import InferenceServiceMeta, Owner, Spec, owner_reference
 from specdec_operator.api.types import Part
 from specdec_operator.names import KSERVE_GROUP
-from specdec_operator.render.instrument import brought, command, environment, further_flags, mounts, probes, security
+from specdec_operator.render.instrument import (
+    brought,
+    command,
+    dial_volume,
+    environment,
+    further_flags,
+    mounts,
+    probes,
+    security,
+)
 from specdec_operator.render.plan import Plan
 
 Manifest: TypeAlias = dict[str, Any]
@@ -175,7 +184,7 @@ def _predictor(plan: Plan, owner: Owner) -> Manifest:
         **number_of_pods(spec),
         "deploymentStrategy": in_place(spec) if spec.rollout.strategy is Strategy.REPLACE else surge,
         "model": _model(plan),
-        "volumes": [*plan.layout.volumes, *volumes, *_shared_memory(pod), *_dumped(pod.volumes)],
+        "volumes": [*plan.layout.volumes, *volumes, *dial_volume(plan), *_shared_memory(pod), *_dumped(pod.volumes)],
         **({"storageUris": list(plan.layout.storage_uris)} if plan.layout.storage_uris else {}),
         "terminationGracePeriodSeconds": round(spec.rollout.grace),
         **init,

@@ -9,6 +9,7 @@ from specdec_engine.found_engine import VARIABLE
 from specdec_operator.api.engine import Engine
 from specdec_operator.api.pod import Pod
 from specdec_operator.engine.instrument import Instrument
+from specdec_operator.names import DIAL_ANNOTATION, REVISION_LABEL
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.render.plan import Plan
 from specdec_operator.staging.layout import RUNTIME_PATH
@@ -17,6 +18,9 @@ Manifest: TypeAlias = dict[str, Any]
 _FROM: Final = "/opt/specdec-runtime"
 """Where the operator's image has it (Dockerfile.operator)."""
 _NAME: Final = "specdec-runtime"
+_DIAL: Final = "specdec-dial"
+_DIAL_PATH: Final = "/etc/specdec/dial"
+"""Where specdec_runtime looks for the files of its dial."""
 _USER: Final = 65532
 _NPU_GROUP: Final = 1000
 """HwHiAiUser, to which the driver of NPUs gives their device files."""
@@ -56,7 +60,7 @@ def probes(plan: Plan, drain: int) -> Manifest:
             "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
         },
         "readinessProbe": {**health, "periodSeconds": 5, "timeoutSeconds": 5},
-        **({"livenessProbe": _liveness(plan, port)} if _knows_alive(plan) else {}),
+        **({"livenessProbe": _liveness(plan, port)} if _is_of_this_release(plan) else {}),
         **({} if keeps else {"lifecycle": {"preStop": {"exec": {"command": stop}}}}),
     }
 
@@ -72,13 +76,32 @@ def _liveness(plan: Plan, port: int) -> Manifest:
     }
 
 
-def _knows_alive(plan: Plan) -> bool:
-    """Whether the pod's specdec_runtime is certain to be of this release: an older one does not have the command, and a
-    liveness probe that cannot run would end each engine.
+def _is_of_this_release(plan: Plan) -> bool:
+    """Whether the pod's specdec_runtime is certain to be of this release: an older one does not have the command of the
+    liveness probe, and one that cannot run would end each engine.
     """
     found = plan.instrument
     own = found.how is Instrument.IMAGE and not plan.spec.engine.image and not found.foreign_runtime
     return own or found.how is Instrument.INJECT
+
+
+def has_dial(plan: Plan) -> bool:
+    """Whether the pods are to have a dial: they speculate, and their specdec_runtime is certain to know it."""
+    return plan.spec.guard.dials and plan.speculation is not None and _is_of_this_release(plan)
+
+
+def dial_volume(plan: Plan) -> list[Manifest]:
+    """The pod's own annotation and revision as files, which the kubelet keeps as the API server has them."""
+    if not has_dial(plan):
+        return []
+    items = [
+        {"path": path, "fieldRef": {"fieldPath": f"metadata.{field}"}}
+        for path, field in (
+            ("setting", f"annotations['{DIAL_ANNOTATION}']"),
+            ("revision", f"labels['{REVISION_LABEL}']"),
+        )
+    ]
+    return [{"name": _DIAL, "downwardAPI": {"items": items}}]
 
 
 def _program(plan: Plan) -> list[str]:
@@ -134,7 +157,10 @@ def security(plan: Plan) -> Manifest:
 def mounts(plan: Plan) -> list[Manifest]:
     """Where the engine finds what was brought."""
     brought = plan.instrument.how is Instrument.INJECT
-    return [{"name": _NAME, "mountPath": RUNTIME_PATH, "readOnly": True}] if brought else []
+    return [
+        *([{"name": _NAME, "mountPath": RUNTIME_PATH, "readOnly": True}] if brought else []),
+        *([{"name": _DIAL, "mountPath": _DIAL_PATH, "readOnly": True}] if has_dial(plan) else []),
+    ]
 
 
 def brought(plan: Plan) -> tuple[list[Manifest], Manifest]:

@@ -13,6 +13,7 @@ from specdec_operator.api.guard import Health
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
+from specdec_operator.guard.dial import DialView
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import KnownGood, Phase, State
@@ -40,7 +41,7 @@ class Findings:
     facts: what pods reported about their models; taken: bytes of the device that the requested pods have taken.
     enforcement: what the operator may change about a guest. deployment: that of the pods, with or without speculation.
     unreadable: what of the status could not be read; empty if all of it could. unprobed: what the liveness probe of a
-    guest does not notice; empty if it does.
+    guest does not notice; empty if it does. dial: what the pods are asked to draft.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Findings:
     deployment: DeploymentView | None = None
     unreadable: str = ""
     unprobed: str = ""
+    dial: DialView = field(default_factory=DialView)
 
     @property
     def asked(self) -> Speculation | None:

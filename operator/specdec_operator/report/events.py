@@ -68,8 +68,24 @@ def _news(found: Findings, written: Mapping[str, Any]) -> Iterator[Event]:
         yield _warning(rollout.reason, rollout.message)
     if found.unreadable and found.unreadable != told.get(ConditionType.STATE_UNREADABLE, {}).get("message"):
         yield unreadable_event(found.unreadable)
+    if event := _of_dial(found, written):
+        yield event
     if found.contested and ConditionType.CONTESTED not in told:
         yield _warning(ConditionType.CONTESTED.value, found.contested)
+
+
+def _of_dial(found: Findings, written: Mapping[str, Any]) -> Event | None:
+    """A dial that is set to other tokens, is reset, cannot be set, or is not followed."""
+    view, told = found.dial, written.get("dial", {})
+    if view.refused or view.denied:
+        words = view.refused or view.denied
+        return _warning("DialRefused", words) if words not in told.get("message", "") else None
+    asked = view.request.tokens if view.request else None
+    if asked == told.get("tokens"):
+        return None
+    if view.request is None:
+        return Event(warning=False, reason="DialReset", message="the pods draft as their flags define again")
+    return Event(warning=False, reason="Dialled", message=view.request.message)
 
 
 def _of_pods(before: State | None, after: State) -> Iterator[Event]:

@@ -76,6 +76,7 @@ class StateMetrics:
     tokens_served: int = _number("K in use; 0 without speculation, and if the draft decides it.")
     acceptance_rate_threshold: float | None = _number("The acceptance below which a window fails.")
     speedup_threshold: float | None = _number("The speedup below which a window fails.")
+    dial_tokens: int | None = _number("Draft tokens that the dial asks the running pods for; absent: as the flags.")
     plain_pods: int = _number("Requested baseline pods.")
     replicas: int = _number("Existing pods; baseline pods are not counted.")
     ready_replicas: int = _number("Ready pods of these.")
@@ -173,6 +174,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         tokens_served=found.tokens,
         acceptance_rate_threshold=limits.acceptance_rate if limits else None,
         speedup_threshold=limits.speedup if limits else None,
+        dial_tokens=found.dial.request.tokens if found.dial.request else None,
         plain_pods=state.control.replicas if state.control else 0,
         replicas=found.deployment.total if found.deployment else 0,
         ready_replicas=found.deployment.ready if found.deployment else 0,

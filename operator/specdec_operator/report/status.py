@@ -11,6 +11,7 @@ from specdec_operator.api.times import to_time
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.translate import path_of
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.dial import DialView
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.names import KSERVE_GROUP
@@ -54,6 +55,7 @@ def status_of(found: Findings, before: Mapping[str, Any], now: float) -> dict[st
         artifacts=[_artifact(each) for each in found.fetches] or None,
         owned=[api.OwnedObject(kind=each.kind, name=each.name, uid=each.uid) for each in found.owned] or None,
         guard=guard_status_of(found, kept),
+        dial=_dial(found.dial),
         history=_history(found, before, stamp),
     )
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -140,6 +142,19 @@ def _memory(found: Findings, seen: Measured) -> api.MemoryStatus | None:
         device_used=seen.taken,
         utilization_measured=seen.utilization,
         recommendation=seen.recommendation,
+    )
+
+
+def _dial(view: DialView) -> api.DialStatus | None:
+    if view.request is None:
+        return api.DialStatus(reason="Refused", message=view.refused) if view.refused else None
+    trouble = f"; {view.trouble}" if view.trouble else ""
+    return api.DialStatus(
+        tokens=view.request.tokens,
+        pods=len(view.pods),
+        in_force=view.in_force,
+        reason=view.request.reason,
+        message=f"{view.request.message}{trouble}",
     )
 
 
@@ -287,7 +302,10 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [(c["type"], c["status"], c["reason"]) for c in status.get("conditions", ())]
     fixed = {
         key: status.get(key)
-        for key in (*("observedGeneration", "phase", "reason", "serving", "memory", "facts", "kserve", "owned"), *_PODS)
+        for key in (
+            *("observedGeneration", "phase", "reason", "serving", "memory", "facts", "kserve", "owned", "dial"),
+            *_PODS,
+        )
     }
     artifacts = [(each["name"], each["folder"], each["state"], each["attempt"]) for each in status.get("artifacts", ())]
     return {

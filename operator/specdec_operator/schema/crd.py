@@ -46,6 +46,7 @@ _COLUMNS = (
     ("Draft", "string", ".spec.speculation.draft.uri", 1, "Location of the draft model."),
     ("URL", "string", ".status.serving.url", 1, "URL for clients."),
     ("Age", "date", ".metadata.creationTimestamp", 0, "Age."),
+    ("Dial", "integer", ".status.dial.tokens", 1, "Draft tokens that the dial requests; empty: as the flags."),
 )
 
 

@@ -84,6 +84,16 @@ class Scaling(StatusPart):
     message: str = Field(description="The same in one sentence, or the reason why a value is unknown.")
 
 
+class DialStatus(StatusPart):
+    """The requested number of draft tokens of the running pods, and whether they follow."""
+
+    tokens: int | None = Field(None, description="Requested draft tokens; 0: none.")
+    pods: int | None = Field(None, description="Number of ready pods.")
+    in_force: int | None = Field(None, description="Number of these whose engine reports that it drafts so.")
+    reason: str = Field(description="Requested or Refused.")
+    message: str = Field(description="The request, and why a pod does not follow it.")
+
+
 class HistoryEntry(StatusPart):
     """One entry of the history."""
 
@@ -232,4 +242,5 @@ class Status(StatusPart):
         ),
     )
     guard: GuardStatus | None = Field(None, description="Persistent state of the guard.")
+    dial: DialStatus | None = Field(None, description="The dial; absent while it is not set.")
     history: list[HistoryEntry] | None = Field(None, description="The 10 newest states of the service.")

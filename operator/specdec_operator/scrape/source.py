@@ -3,6 +3,7 @@
 A client that may write the status of a pod chooses its address, so not every address is asked.
 """
 
+import asyncio
 import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -18,6 +19,10 @@ from specdec_operator.scrape.prometheus import PrometheusReader, allowed
 
 FACTS: Final = "/specdec/facts"
 """The path at which this release's runtime shows what it saw of the models."""
+DIAL: Final = "/specdec/dial"
+"""The path at which it shows what its engine drafts."""
+_DIAL_WITHIN: Final = 1.0
+"""Seconds in which a pod answers what its engine drafts: it reads one small file."""
 _OLDEST: Final = 2.0
 """Intervals: a sample that is older shows nothing about now. A server that scrapes as often is one scrape behind."""
 
@@ -86,9 +91,20 @@ class MetricsSource:
 
     async def facts(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
         """What the pod at an address saw of its models; None if it does not answer with it."""
+        return await self._page(namespace, address, FACTS, port)
+
+    async def dial(self, namespace: str, address: str, *, port: int = ENGINE_PORT) -> bytes | None:
+        """What the engine at an address drafts; None if it does not answer with it, or not at once."""
+        try:
+            async with asyncio.timeout(_DIAL_WITHIN):
+                return await self._page(namespace, address, DIAL, port)
+        except TimeoutError:
+            return None
+
+    async def _page(self, namespace: str, address: str, path: str, port: int) -> bytes | None:
         try:
             refuse_address(address, local=self._local)
-            return await self._pods.page(namespace, _at(address, FACTS, port))
+            return await self._pods.page(namespace, _at(address, path, port))
         except (Unavailable, *FAILURES):
             return None
 

@@ -15,7 +15,7 @@ from specdec_command.doctor.snapshot import QueryAnswer
 from specdec_operator.display.untrusted import Untrusted
 
 _MANIFESTS = pathlib.Path(__file__).parents[3] / "manifests"
-_RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads", "control")]
+_RBAC = [_MANIFESTS / name / "rbac.yaml" for name in ("operator", "downloads", "control", "dial")]
 _POD_READER = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
 
 

@@ -43,6 +43,7 @@ STATE = StateMetrics(
     rolled_back=("AcceptanceRateLow", "Baseline"),
     pods_without_metrics=0,
     tokens_asked=None,
+    dial_tokens=None,
     tokens_served=4,
     acceptance_rate_threshold=0.3,
     speedup_threshold=1,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from specdec_operator.names import FINALIZER
+from specdec_operator.names import DIAL_ANNOTATION, FINALIZER
 from tests.wire.api import DEPLOYMENT, ISVC, POD, SIS, Object
 from tests.wire.pods import EngineStandIn
 from tests.wire.world import BASELINE, BUDGET, NAME, World, sis
@@ -47,11 +47,23 @@ async def restarted(world: World) -> None:
         return await world.pods() == [good]
 
     await world.until("the bad pod evicted", one_left)
+    await _dialled(world, good)
     await world.roll_out(child, EngineStandIn(), EngineStandIn(), ready=False)
     await world.phase("RollingOut", "Stalled", "Watching", "WarmingUp")
     await world.apply(sis())
     await world.gone(BUDGET, f"{NAME}-specdec")
     await _compared(world)
+
+
+async def _dialled(world: World, pod: str) -> None:
+    """A user sets the dial, and a pod gets it."""
+    await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {DIAL_ANNOTATION: "off"}}})
+
+    async def set_() -> bool:
+        found = await world.api.get(POD, world.namespace, pod)
+        return DIAL_ANNOTATION in (found or {})["metadata"].get("annotations", {})
+
+    await world.until("the pod's dial set", set_)
 
 
 async def _compared(world: World) -> None:

@@ -104,7 +104,7 @@ async def test_the_operator_asks_for_all_that_it_may_and_for_nothing_else(
     api: Api, audited: Audited, world: World, tmp_path: pathlib.Path
 ) -> None:
     """Watching the whole cluster, with an election, downloads and baseline pods: create to delete."""
-    files = (f"{part}/rbac.yaml" for part in ("operator", "downloads", "control"))
+    files = (f"{part}/rbac.yaml" for part in ("operator", "downloads", "control", "dial"))
     roles, recording = _roles(*files, "ha/leader-election.yaml"), audited.recording
     rights = granted(_rules(roles))
 

@@ -1,0 +1,71 @@
+"""The dial on a real node: `specdec dial` reaches running engines through the kubelet, and comes back."""
+
+import time
+
+from specdec_operator.names import DIAL_ANNOTATION
+from tests.node.film import Film
+from tests.node.service import Crowd, Service
+from tests.node.test_hangs import pods
+from tests.wire.api import SIS
+
+DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+WITHIN = 30.0
+"""Seconds within which both pods follow; the test prints the time that they took."""
+
+
+async def test_running_engines_draft_nothing_and_draft_again(service: Service, film: Film) -> None:
+    """No pod restarts, and no request fails. The counters of the engines stand still while the dial is at nothing."""
+    await service.apply(DRAFT, {"replicas": 2, "rollout": {"strategy": "Surge", "deadline": "10m"}})
+    await film.phase("Watching", 0, 300)
+    before = {each["metadata"]["uid"] for each in await pods(service)}
+    async with Crowd(service, "code", 2):
+        await turned(service, "off", 0)
+        at = await drafted(service, film)
+        await service.until("a window without drafts", lambda: judged(service), 60)
+        assert await drafted(service, film) == at
+        await turned(service, "2", 2)
+        await turned(service, None, None)
+        await service.until("drafts again", lambda: more(service, film, at), 60)
+    assert {each["metadata"]["uid"] for each in await pods(service)} == before
+    status = await service.status()
+    assert (status["phase"], status["guard"]["rollbacks"]) == ("Watching", 0)
+
+
+async def turned(service: Service, text: str | None, tokens: int | None) -> None:
+    """Sets the dial, waits until both pods answer that they follow, and prints how long it took."""
+    begun = time.monotonic()
+    body = {"metadata": {"annotations": {DIAL_ANNOTATION: text}}}
+    await service.api.merge(SIS, service.namespace, service.name, body)
+
+    async def follow() -> bool:
+        dial = (await service.status()).get("dial", {})
+        return (dial.get("tokens"), dial.get("inForce"), dial.get("pods")) == (tokens, 2, 2) or (not dial and not text)
+
+    await service.until(f"the dial at {text}", follow, WITHIN)
+    print(f"dial {text}: {time.monotonic() - begun:.2f} s")
+
+
+async def judged(service: Service) -> bool:
+    """Whether a whole window was seen with the dial set."""
+    return bool((await service.status()).get("guard", {}).get("reason") == "Dialled")
+
+
+async def drafted(service: Service, film: Film) -> float:
+    """Draft tokens of both engines so far, by their own counters."""
+    found = 0.0
+    for each in await pods(service):
+        name = each["metadata"]["name"]
+        found += _drafted(
+            await film.text(f"/api/v1/namespaces/{service.namespace}/pods/http:{name}:8080/proxy/metrics")
+        )
+    return found
+
+
+async def more(service: Service, film: Film, than: float) -> bool:
+    """Whether more was drafted since."""
+    return await drafted(service, film) > than
+
+
+def _drafted(page: str) -> float:
+    lines = [each for each in page.splitlines() if each.startswith("vllm:spec_decode_num_draft_tokens_total")]
+    return sum(float(each.rpartition(" ")[2]) for each in lines)

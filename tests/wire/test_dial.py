@@ -1,0 +1,126 @@
+"""The dial on a real API server: pods get their setting at once, and the operator may change nothing else of a pod."""
+
+import json
+import pathlib
+import time
+from typing import Any
+
+import pytest
+
+from specdec_operator.names import DIAL_ANNOTATION
+from specdec_runtime.dial import setting
+from tests.wire.api import POD, SIS, Api, Object, Refused, connected
+from tests.wire.install import operator_kubeconfig
+from tests.wire.operator import OperatorProcess
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import NAME, World, sis
+
+PODS = 20
+HANGING = 2
+
+
+def engine(tokens: int = 4, **more: Any) -> EngineStandIn:
+    """A busy engine whose page reports what it drafts."""
+    page = {"offered": True, "tokens": tokens, "started": 4, "why": ""}
+    return EngineStandIn(tokens_per_second=200.0, dial=json.dumps(page).encode(), **more)
+
+
+async def annotations(world: World) -> dict[str, str]:
+    """The setting of each pod."""
+    found = await world.api.items(POD, world.namespace)
+    return {
+        each["metadata"]["name"]: each["metadata"].get("annotations", {}).get(DIAL_ANNOTATION, "") for each in found
+    }
+
+
+async def ask(world: World, text: str | None) -> None:
+    """A user sets the annotation of the service, or removes it."""
+    await world.api.merge(SIS, world.namespace, NAME, {"metadata": {"annotations": {DIAL_ANNOTATION: text}}})
+
+
+async def test_twenty_pods_of_which_two_hang_have_their_setting_within_two_seconds(
+    world: World, operator: OperatorProcess
+) -> None:
+    """The runtime's own reader takes the setting; the status counts those that follow, and names one other."""
+    engines = [engine() for _ in range(PODS)]
+    await world.apply(sis(replicas=PODS))
+    await world.roll_out(await world.child(speculative=True), *engines)
+    await world.phase("Watching")
+    for each in engines[:HANGING]:
+        each.hangs = True
+    begun = time.monotonic()
+    await ask(world, "off")
+
+    async def all_set() -> bool:
+        return all((await annotations(world)).values())
+
+    await world.until("each pod's setting", all_set)
+    print(f"{PODS} pods were set after {time.monotonic() - begun:.2f} s, {HANGING} of them hang")
+    texts = (await annotations(world)).values()
+    assert {setting.parse(each.encode()).tokens for each in texts} == {0}
+    for each in engines:
+        each.dial = json.dumps({"offered": True, "tokens": 0, "started": 4, "why": ""}).encode()
+
+    async def follow() -> bool:
+        dial = (await world.status()).get("dial", {})
+        return (dial.get("pods"), dial.get("inForce")) == (PODS, PODS - HANGING)
+
+    await world.until("the others follow", follow)
+    assert "does not answer" in (await world.status())["dial"]["message"]
+    await ask(world, None)
+
+    async def none_set() -> bool:
+        return not any((await annotations(world)).values())
+
+    await world.until("no pod's setting", none_set)
+    await world.event("DialReset")
+
+
+@pytest.fixture
+async def own(api: Api, kubeconfig: pathlib.Path, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A kubeconfig of the operator's account."""
+    return await operator_kubeconfig(api, kubeconfig, tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    ("change", "allowed"),
+    [
+        ({"metadata": {"annotations": {DIAL_ANNOTATION: "{}"}}}, True),
+        ({"metadata": {"annotations": {DIAL_ANNOTATION: None}}}, True),
+        ({"metadata": {"annotations": {DIAL_ANNOTATION: "{}", "other": "1"}}}, False),
+        ({"metadata": {"annotations": {"theirs": "2"}}}, False),
+        ({"metadata": {"annotations": {"theirs": None}}}, False),
+        ({"metadata": {"labels": {"app": "other"}}}, False),
+        ({"metadata": {"labels": {"mine": None}}}, False),
+        ({"metadata": {"finalizers": ["example.com/never"]}}, False),
+        ({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "y"}]}}, False),
+        ({"spec": {"containers": [{"name": "c", "image": "other"}]}}, False),
+        ({"spec": {"activeDeadlineSeconds": 1}}, False),
+    ],
+    ids=str,
+)
+async def test_a_token_of_the_operator_changes_one_annotation_of_a_pod_and_nothing_else(
+    world: World, own: pathlib.Path, change: Object, allowed: bool
+) -> None:
+    """The policy of manifests/dial, by the API server's own answer. An administrator may do all of it."""
+    meta = {"name": "victim", "labels": {"mine": "1"}, "annotations": {"theirs": "1"}}
+    await world.api.create(
+        POD, world.namespace, {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    )
+
+    async def refused() -> bool:
+        """A new policy needs a moment until the API server asks it."""
+        async with connected(own) as client:
+            try:
+                await client.merge(POD, world.namespace, "victim", {"metadata": {"labels": {"probe": "1"}}})
+            except Refused as error:
+                return "annotation specdec.io/dial" in str(error)
+        return False
+
+    await world.until("the policy in force", refused)
+    async with connected(own) as client:
+        if allowed:
+            await client.merge(POD, world.namespace, "victim", change)
+        else:
+            with pytest.raises(Refused, match=r"may change annotation specdec\.io/dial of a pod"):
+                await client.merge(POD, world.namespace, "victim", change)
