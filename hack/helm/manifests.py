@@ -42,11 +42,12 @@ class ManifestSource:
 _UNKEPT: Final = {"runtimes.keep": False}
 DOWNLOADS: Final = {"rbac.downloads": True}
 CONTROL: Final = {"rbac.control": True}
+DIAL: Final = {"rbac.dial": True}
 FILES: Final[Mapping[str, ManifestSource]] = {
     "operator/rbac.yaml": ManifestSource(templates=("serviceaccount", "rbac")),
     "downloads/rbac.yaml": ManifestSource(templates=("rbac-downloads",), values=DOWNLOADS),
     "control/rbac.yaml": ManifestSource(templates=("rbac-control",), values=CONTROL),
-    "dial/rbac.yaml": ManifestSource(templates=("rbac-dial",)),
+    "dial/rbac.yaml": ManifestSource(templates=("rbac-dial",), values=DIAL),
     "operator/networkpolicy.yaml": ManifestSource(templates=("networkpolicy",)),
     "operator/deployment.yaml": ManifestSource(templates=("deployment",)),
     "operator/service.yaml": ManifestSource(templates=("service",)),
@@ -58,7 +59,7 @@ FILES: Final[Mapping[str, ManifestSource]] = {
     "namespaced/roles.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("Role", "RoleBinding")),
     "namespaced/downloads.yaml": ManifestSource(templates=("rbac-downloads",), values=NAMESPACED | DOWNLOADS),
     "namespaced/control.yaml": ManifestSource(templates=("rbac-control",), values=NAMESPACED | CONTROL),
-    "namespaced/dial.yaml": ManifestSource(templates=("rbac-dial",), values=NAMESPACED),
+    "namespaced/dial.yaml": ManifestSource(templates=("rbac-dial",), values=NAMESPACED | DIAL),
     "namespaced/cluster-role.yaml": ManifestSource(templates=("rbac",), values=NAMESPACED, kinds=("ClusterRole",)),
     "namespaced/networkpolicy.yaml": ManifestSource(templates=("networkpolicy",), values=NAMESPACED),
     "namespaced/deployment.yaml": ManifestSource(templates=("deployment",), values=NAMESPACED),

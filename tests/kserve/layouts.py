@@ -54,7 +54,7 @@ def mounted(pod: Json) -> dict[str, Json]:
         each["mountPath"]: sources[each["name"]]
         | {"subPath": each.get("subPath", ""), "readOnly": each.get("readOnly", False)}
         for each in engine["volumeMounts"]
-        if each["mountPath"] not in ("/dev/shm", "/tmp")  # noqa: S108 - the runtime's own
+        if each["mountPath"] not in ("/dev/shm", "/tmp", "/etc/specdec/dial")  # noqa: S108 - the runtime's own
     }
 
 

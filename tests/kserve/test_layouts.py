@@ -97,7 +97,8 @@ async def test_a_folder_of_a_pvc_differs_from_the_mount_of_kserve(place: Place) 
     found = await all_made(place, {"ours": ours, "theirs": left_to_kserve("pvc://models/a", "pvc://models/b")})
     assert [each["subPath"] for each in mounted(found["ours"].pod).values()] == ["a", "b"]
     assert [each["subPath"] for each in mounted(found["theirs"].pod).values()] == ["", ""]
-    assert {each["name"] for each in found["ours"].pod["volumes"]} == {"shm", "specdec-tmp", "specdec-target"}
+    volumes = {each["name"] for each in found["ours"].pod["volumes"]}
+    assert volumes == {"shm", "specdec-tmp", "specdec-target", "specdec-dial"}
 
 
 async def test_a_volume_of_a_service_at_tmp_takes_the_place_of_the_runtimes(place: Place) -> None:

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import time
+import uuid
 from typing import Any
 
 import pytest
@@ -109,10 +110,12 @@ async def test_a_token_of_the_operator_changes_one_annotation_of_a_pod_and_nothi
     )
 
     async def refused() -> bool:
-        """A new policy needs a moment until the API server asks it."""
+        """A new policy needs a moment until the API server asks it. A change that changes nothing is not refused."""
         async with connected(own) as client:
             try:
-                await client.merge(POD, world.namespace, "victim", {"metadata": {"labels": {"probe": "1"}}})
+                await client.merge(
+                    POD, world.namespace, "victim", {"metadata": {"labels": {"probe": uuid.uuid4().hex}}}
+                )
             except Refused as error:
                 return "annotation specdec.io/dial" in str(error)
         return False

@@ -61,4 +61,5 @@ async def test_token_and_mirror_reach_a_download_that_is_made_once(api: Api) -> 
         env = {one["name"]: one for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
         assert env["HF_TOKEN"]["valueFrom"]["secretKeyRef"]["name"] == "hugging-face"
         assert env["HF_ENDPOINT"]["value"] == "https://hub.example.com"
-    assert "env" not in render(made, owner).manifest["spec"]["predictor"]["model"]
+    model = render(made, owner).manifest["spec"]["predictor"]["model"]
+    assert [each["name"] for each in model["env"]] == ["SPECDEC_ENGINE"]

@@ -11,6 +11,7 @@ from specdec_command.doctor.permissions import NEEDS, Grant, NeededPermission, R
 from specdec_command.doctor.snapshot import QueryAnswer, Snapshot
 from specdec_operator.api.control import ControlMode
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.names import DIAL_ANNOTATION
 from specdec_operator.observe.store import baseline_name
 
 _MOST_PLACES: Final = 5
@@ -20,8 +21,9 @@ def permissions(operator: Operator, services: Iterable[Untrusted], namespaces: t
     """What has to be granted, and is not asked for yet. services: as they are. namespaces: those of services."""
     every = tuple(services)
     downloads = any(each.of("spec", "staging", "mode").text == "PersistentVolumeClaim" for each in every)
+    dialled = any(each.of("metadata", "annotations", DIAL_ANNOTATION).text for each in every)
     for need in NEEDS:
-        if (need.downloads and not downloads) or (need.leading and not operator.leases):
+        if (need.downloads and not downloads) or (need.dial and not dialled) or (need.leading and not operator.leases):
             continue
         for name, place in _targets(need, operator, every, namespaces):
             yield from (Grant(replace(need, name=name), verb, place) for verb in need.verbs)

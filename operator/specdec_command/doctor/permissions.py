@@ -24,7 +24,8 @@ class Reach(StrEnum):
 class NeededPermission:
     """Verbs on a resource (`pods/log` is a subresource). name: the only object. lost: what fails without it.
 
-    downloads: needed for staging.mode PersistentVolumeClaim only. leading: for the election of a leader only.
+    downloads: needed for staging.mode PersistentVolumeClaim only. dial: for services whose dial is set only. leading:
+    for the election of a leader only.
     granted_by: what grants it.
     """
 
@@ -35,6 +36,7 @@ class NeededPermission:
     reach: Reach = Reach.SERVICES
     name: str = ""
     downloads: bool = False
+    dial: bool = False
     leading: bool = False
     granted_by: str = "the operator's ClusterRoles and bindings (manifests/operator/rbac.yaml, or the Helm chart)"
 
@@ -51,6 +53,7 @@ class Grant:
 
 _SEE: Final = ("list", "watch")
 _BY_DOWNLOADS: Final = "manifests/downloads (in the Helm chart: rbac.downloads=true)"
+_BY_DIAL: Final = "manifests/dial (in the Helm chart: rbac.dial=true)"
 _BY_CONTROL: Final = (
     "manifests/control (in the Helm chart: rbac.controlServices for single services, or rbac.control=true)"
 )
@@ -78,6 +81,7 @@ NEEDS: Final = (
     ),
     NeededPermission("", "pods", _SEE, "it cannot measure pods"),
     NeededPermission("", "pods/eviction", ("create",), "it cannot restart pods"),
+    NeededPermission("", "pods", ("patch",), "it cannot set the dial of pods", dial=True, granted_by=_BY_DIAL),
     NeededPermission(
         "policy",
         "poddisruptionbudgets",

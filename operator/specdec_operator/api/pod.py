@@ -18,7 +18,7 @@ SOURCES: Final = ("emptyDir", "configMap", "secret", "projected", "persistentVol
 """Kinds of volumes, each of which Pod Security's level `restricted` allows."""
 _TAKEN: Final = "^((specdec|kserve|modelconfig|mnt)-.*|mnt|shm|shared-memory)$"
 """Volumes of the operator, of KServe and of the runtimes."""
-_RESERVED: Final = "^/(mnt$|(mnt/(target|draft|adapters|models|specdec)|dev|proc|sys)(/|$))"
+_RESERVED: Final = "^/(mnt$|(mnt/(target|draft|adapters|models|specdec)|etc/specdec|dev|proc|sys)(/|$))"
 _FOLDERS: Final = "'.', '..' and '//' are not allowed in a path"
 
 
@@ -69,8 +69,8 @@ class VolumeMount(Part):
                     rule(
                         f"!self.matches('{_RESERVED}')",
                         "this path is reserved for models, devices, the operator or the kernel (/mnt/target, "
-                        "/mnt/draft, /mnt/adapters, /mnt/models, /mnt/specdec, /dev, /proc, /sys); choose another, "
-                        "such as /states",
+                        "/mnt/draft, /mnt/adapters, /mnt/models, /mnt/specdec, /etc/specdec, /dev, /proc, /sys); "
+                        "choose another, such as /states",
                     ),
                 ]
             },

@@ -76,7 +76,8 @@ OF_CONTAINER = {
     "resources",
     "securityContext",
 }
-OF_VOLUME = {"image", "name", *SOURCES}
+OF_VOLUME = {"image", "name", "downwardAPI", *SOURCES}
+"""The operator's own kinds too: a downwardAPI shows a pod its own annotations."""
 AS_RESTRICTED = {
     *("runAsUser", "runAsGroup", "runAsNonRoot", "fsGroup", "fsGroupChangePolicy", "supplementalGroups"),
     *("seccompProfile", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "capabilities"),

@@ -71,6 +71,14 @@ def test_needs_are_asked_for_where_they_are_needed() -> None:
     assert "persistentvolumeclaims" not in {each.need.resource for each in asked}
 
 
+def test_the_permission_for_the_dial_is_needed_where_a_dial_is_set() -> None:
+    """A cluster that does not grant it is not warned."""
+    plain, dialled = _service("llama"), _service("other")
+    dialled = Untrusted({**dialled.value, "metadata": {"annotations": {"specdec.io/dial": "off"}}})
+    found = [[(each.need.resource, each.verb) for each in permissions(_run(), [one])] for one in (plain, dialled)]
+    assert [("pods", "patch") in each for each in found] == [False, True]
+
+
 def test_without_namespaces_and_election_everything_is_asked_for_everywhere() -> None:
     """And what only downloads need, where a service downloads."""
     asked = list(permissions(_run(SPECDEC_LOG_LEVEL="INFO"), [_service("llama", staging="PersistentVolumeClaim")]))

@@ -42,14 +42,16 @@ def test_an_npu_image_runs_in_the_group_of_the_devices() -> None:
 
 
 def test_a_runtime_that_is_seen_to_start_the_package_is_rendered_as_ever() -> None:
-    """One that is built on ours: its pods are as those of our own, without the liveness probe, which an older package
-    does not have.
+    """One that is built on ours: its pods are as those of our own, without the liveness probe and the dial, which an
+    older package does not have.
     """
     seen, ours = (
         predictor(engine={"runtime": "platform-vllm"}, prepared=True)["model"],
         predictor(engine={"runtime": "specdec-nvidia"})["model"],
     )
     assert ours.pop("livenessProbe")["exec"]["command"] == ["python3", "-m", "specdec_runtime", "alive", "--port=8080"]
+    assert [each["name"] for each in ours["volumeMounts"] if each not in seen["volumeMounts"]] == ["specdec-dial"]
+    ours["volumeMounts"] = seen["volumeMounts"]
     assert {**seen, "runtime": ""} == {**ours, "runtime": ""}
 
 

@@ -141,6 +141,7 @@ async def test_an_operator_of_some_namespaces_asks_for_all_that_it_may_and_for_n
     """
     account = await make_account(api, f"scoped-{world.namespace}")
     everywhere, here = (_rules(_roles(f"namespaced/{file}.yaml")) for file in ("cluster-role", "roles"))
+    here += _rules(_roles("namespaced/dial.yaml"))
     here += _rules(chart.objects({"rbac.controlServices": [f"{world.namespace}/{NAME}"]}, f"--show-only={_CONTROL}"))
     await grant(api, account, everywhere)
     await grant(api, account, here, within=world.namespace)
