@@ -88,9 +88,9 @@ async def test_a_kill_at_a_step_of_a_write_to_a_guest(
     world: World, proxied: OperatorProcess, proxy: Proxy, named: str, *, done: bool
 ) -> None:
     """The operator that comes next reads what became of it."""
-    proxy.rule = killer = Killer(proxied, named, done)
+    proxy.rule = killer = Killer(proxied, [named], done)
     before = await failing(world, ARGS)
-    await killer.over(world)
+    await killer.over()
     await taken_out(world, before)
     assert (await theirs(world))["spec"]["predictor"]["model"]["args"] == BASELINE
     await rolled_back(world, BASELINE)
@@ -109,9 +109,9 @@ async def test_a_kill_at_the_return_of_a_guests_flag(
     before = await failing(world, ARGS)
     await taken_out(world, before)
     await rolled_back(world, BASELINE)
-    proxy.rule = killer = Killer(proxied, "guest", done)
+    proxy.rule = killer = Killer(proxied, ["guest"], done)
     await retried(world)
-    await killer.over(world)
+    await killer.over()
     found = await theirs(world)
     assert found["spec"]["predictor"]["model"]["args"] == ARGS
     assert found["metadata"]["generation"] == before["metadata"]["generation"] + 2
