@@ -17,9 +17,9 @@ from specdec_command.cli.connect import (
     Namespace,
     NamespaceServices,
     done,
+    seconds_of,
     services,
 )
-from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.display.describe import NO_OPERATOR, held_since, line_without_time, requested
 from specdec_operator.display.untrusted import Untrusted
@@ -116,7 +116,7 @@ def _command(act: UserCommand, purpose: str) -> Callable[..., None]:
         kubeconfig: Kubeconfig = None,
     ) -> None:
         where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
-        done(_act(act, where, name, reason, _seconds(timeout) if wait else None))
+        done(_act(act, where, name, reason, seconds_of("--timeout", timeout) if wait else None))
 
     command.__doc__ = purpose
     return command
@@ -145,13 +145,6 @@ def hold(
 def release(name: Name, *, namespace: Namespace = None, context: Context = None, kubeconfig: Kubeconfig = None) -> None:
     """End `specdec hold`: the guard acts again."""
     done(_hold(ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig), name, None))
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"--timeout: {error}") from error
 
 
 async def _act(act: UserCommand, where: ClusterChoice, name: str, reason: str, timeout: float | None) -> int:

@@ -13,12 +13,11 @@ from rich.text import Text
 
 from specdec_command.cli.connect import done
 from specdec_command.cli.doctor import FINE, TO_FIX, UNSEEN, signs_for, styles_for
-from specdec_command.cli.input import Form, Shown, as_json, say, stop
+from specdec_command.cli.input import Form, Shown, as_json, duration, say, stop
 from specdec_command.doctor.finding import DoctorSeverity
 from specdec_command.endpoint.findings import EndpointFinding, findings
 from specdec_command.endpoint.seen import Seen
 from specdec_command.endpoint.summary import document, rows, verdict
-from specdec_engine.quantity import parse_duration
 
 _SHORTEST, _LONGEST = 2.0, 3600.0
 _PATHS: Final = ("/v1", "/metrics", "/health")
@@ -128,10 +127,7 @@ def _text(option: str, file: Path | None) -> str:
 
 
 def _seconds(option: str, text: str, *, shortest: float) -> float:
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise stop(f"{option} {error}") from error
+    seconds = duration(option, text)
     if not shortest <= seconds <= _LONGEST:
         raise stop(f"{option} {text}: must be from {shortest:g}s to 1h")
     return seconds

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.display.describe import listed
 from specdec_operator.errors import OperatorError, Unavailable
@@ -23,6 +24,14 @@ INTERRUPTED: Final = 130
 _KIND: Final = f"{names.PLURAL}.{names.GROUP}"
 _WORD: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _MOST_NAMES: Final = 20
+
+
+def seconds_of(option: str, text: str) -> float:
+    """A duration of the command line, in seconds."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from error
 
 
 def checked(word: str | None) -> str | None:

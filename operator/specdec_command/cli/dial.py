@@ -15,9 +15,9 @@ from specdec_command.cli.connect import (
     Namespace,
     NamespaceServices,
     done,
+    seconds_of,
     services,
 )
-from specdec_engine.quantity import parse_duration
 from specdec_operator import names
 from specdec_operator.api.times import to_time
 from specdec_operator.display.describe import NO_OPERATOR
@@ -57,14 +57,14 @@ def annotation(value: str, seconds: float | None, why: str, now: float) -> str |
 
 
 def ended(service: Untrusted, value: str) -> tuple[bool, str] | None:
-    """Whether the pods follow, with a sentence; None while it is open."""
+    """Whether the pods follow, with a sentence; None while it is open, or while the status is of another value."""
     dial = service.of("status", "dial")
     if value == "reset":
-        return None if dial.there else (True, "the pods draft as their flags define")
+        return None if dial.there else (True, "the dial is not set, so each pod goes back to its flags")
     if dial.of("reason").text == "Refused":
         return False, dial.of("message").text
     pods, follow = dial.of("pods").value, dial.of("inForce").value
-    if dial.there and pods and pods == follow:
+    if pods and pods == follow and dial.of("tokens").value == (0 if value == "off" else int(value)):
         return True, f"{follow} of {pods} pods follow: {dial.of('message').text}"
     return None
 
@@ -82,16 +82,9 @@ def dial(
 ) -> None:
     """Change the number of draft tokens of the running engines, without a rollout."""
     where = ClusterChoice(namespace=namespace, context=context, kubeconfig=kubeconfig)
-    seconds = _seconds(lasts) if lasts else None
+    seconds = seconds_of("--for", lasts) if lasts else None
     text = annotation(value, seconds, reason, datetime.now(UTC).timestamp())
     done(_dial(where, name, value, text, wait=wait))
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"--for: {error}") from error
 
 
 async def _dial(where: ClusterChoice, name: str, value: str, text: str | None, *, wait: bool) -> int:

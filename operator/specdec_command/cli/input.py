@@ -14,6 +14,7 @@ from specdec_command.validation.check import DocumentProblem, check_document, is
 from specdec_command.validation.documents import Document, Unreadable, documents
 from specdec_command.validation.report import FileReport, text
 from specdec_engine.case import ModelFolderFacts
+from specdec_engine.quantity import parse_duration
 from specdec_engine.rule import Severity
 from specdec_operator.staging.kserve import KServe, assumed_kserve
 
@@ -55,6 +56,14 @@ def stop(why: str, code: int = 2) -> typer.Exit:
     """Prints why a command cannot go on; to be raised."""
     typer.echo(f"error: {why}", err=True)
     return typer.Exit(code)
+
+
+def duration(option: str, text: str) -> float:
+    """A duration of the command line, in seconds. Exits with 2 for another text."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise stop(f"{option} {error}") from error
 
 
 def one_service(file: str, kserve: KServe | None = None) -> tuple[Document, tuple[DocumentProblem, ...]]:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from specdec_command.cli.connect import INTERRUPTED, Kubeconfig, Namespace, checked
-from specdec_command.cli.input import as_json, stop
+from specdec_command.cli.input import as_json, duration, stop
 from specdec_command.measure.benchmark import BenchmarkOrder, Job
 from specdec_command.measure.prompts import Prompt, digest, parse
 from specdec_command.measure.requests import Sampling
-from specdec_engine.quantity import parse_duration
 from specdec_operator.errors import Invalid, OperatorError
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
         sampling=Sampling(greedy=greedy, temperature=temperature, top_p=top_p),
     )
     at = f"{now:%F %T} UTC"
-    job = Job(namespace=namespace, name=name, order=order, prompts=requests, at=at, room=_seconds(room))
+    job = Job(namespace=namespace, name=name, order=order, prompts=requests, at=at, room=duration("--room", room))
     with _folder(output or Path(f"measure-{name}-{now:%Y%m%dT%H%M%SZ}")) as folder:
         _show(_measured(job, kubeconfig), folder)
 
@@ -130,13 +129,6 @@ def _rates(text: str | None) -> tuple[float, ...]:
         rule = f"must be numbers from {_SLOWEST:g} to {_FASTEST:g} with commas between, such as 0.5,2"
         raise stop(f"--rate {text!r}: {rule}")
     return rates
-
-
-def _seconds(room: str) -> float:
-    try:
-        return parse_duration(room)
-    except ValueError as error:
-        raise stop(f"--room {error}") from error
 
 
 def _prompts(source: str, *, most: int) -> tuple[Prompt, ...]:

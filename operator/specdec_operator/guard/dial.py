@@ -7,7 +7,7 @@ the pods answer is in force.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -191,8 +191,3 @@ def _count(value: object) -> int | None:
 def changed(before: DialRequest | None, after: DialRequest | None) -> bool:
     """Whether other tokens are drafted from here on: a window must not have both."""
     return (before.tokens if before else None) != (after.tokens if after else None)
-
-
-def names(pods: Iterable[str]) -> tuple[str, ...]:
-    """Pods in an order that does not change."""
-    return tuple(sorted(pods))

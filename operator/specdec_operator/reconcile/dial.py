@@ -65,8 +65,8 @@ async def read_dials(
     asked = [pod for pod in pods if pod.ready and not pod.deleting and pod.ip and not pod.on_host]
     pages = await asyncio.gather(*(reader.dial(key[0], pod.ip or "", port=dial.port) for pod in asked))
     answers = {pod.name: answer_of(page) for pod, page in zip(asked, pages, strict=True)}
-    settled = all(each.offered and each.tokens == dial.request.tokens for each in answers.values())
-    pause = _LATER if settled or now - dial.since > _EAGER else _SOON
+    view = DialView(request=dial.request, pods=tuple(answers), answers=answers)
+    pause = _LATER if view.settled or now - dial.since > _EAGER else _SOON
     return replace(memory, dial=replace(dial, answers=answers, due=now + pause))
 
 

@@ -84,7 +84,9 @@ def _of_dial(found: Findings, written: Mapping[str, Any]) -> Event | None:
     if asked == told.get("tokens"):
         return None
     if view.request is None:
-        return Event(warning=False, reason="DialReset", message="the pods draft as their flags define again")
+        return Event(
+            warning=False, reason="DialReset", message="the dial is not set any more: each pod goes back to its flags"
+        )
     return Event(warning=False, reason="Dialled", message=view.request.message)
 
 

@@ -43,9 +43,11 @@ def showing(**status: Any) -> Untrusted:
 @pytest.mark.parametrize(
     ("service", "value", "good"),
     [
-        (showing(dial={"pods": 3, "inForce": 3, "message": "m"}), "off", True),
-        (showing(dial={"pods": 3, "inForce": 2, "message": "m"}), "off", None),
-        (showing(dial={"pods": 0, "inForce": 0, "message": "m"}), "off", None),
+        (showing(dial={"tokens": 0, "pods": 3, "inForce": 3, "message": "m"}), "off", True),
+        (showing(dial={"tokens": 2, "pods": 3, "inForce": 3, "message": "m"}), "2", True),
+        (showing(dial={"tokens": 2, "pods": 3, "inForce": 3, "message": "m"}), "off", None),
+        (showing(dial={"tokens": 0, "pods": 3, "inForce": 2, "message": "m"}), "off", None),
+        (showing(dial={"tokens": 0, "pods": 0, "inForce": 0, "message": "m"}), "off", None),
         (showing(), "off", None),
         (showing(dial={"reason": "Refused", "message": "m"}), "off", False),
         (showing(), "reset", True),
