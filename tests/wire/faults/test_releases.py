@@ -28,6 +28,8 @@ _DECIDED: Final = (
 )
 """Fields of status.guard that hold decisions, and what must not be forgotten."""
 _PROBE: Final = "livenessProbe"
+_DIAL: Final = "specdec-dial"
+_ENGINE: Final = "SPECDEC_ENGINE"
 """What this release adds to the pods of the first one, so each of them is replaced once (CHANGELOG.md)."""
 _STAGING: Final = {"mode": "PersistentVolumeClaim", "claim": {"storage": "1Gi"}}
 
@@ -92,7 +94,7 @@ class _Cluster:
 
 
 async def _kept(worlds: list[World]) -> list[Any]:
-    """Decisions; PVCs and Jobs; and the parts of the InferenceServices that reach pods, without the probe."""
+    """Decisions; PVCs and Jobs; and the parts of InferenceServices that reach pods, without what this release adds."""
     pictures = []
     for world in worlds:
         guard = (await world.status())["guard"]
@@ -111,8 +113,14 @@ def _in_pods(child: Object) -> Object:
     predictor = child["spec"]["predictor"]
     beside = ("minReplicas", "maxReplicas", "deploymentStrategy", "model", "labels")  # one of these is the revision
     model = {key: each for key, each in predictor["model"].items() if key != _PROBE}
+    model |= _without(model, "volumeMounts", _DIAL) | _without(model, "env", _ENGINE)
     kept = {key: predictor[key] for key in predictor if key not in beside}
-    return {"uid": child["metadata"]["uid"], "model": model} | kept
+    return {"uid": child["metadata"]["uid"], "model": model} | kept | _without(predictor, "volumes", _DIAL)
+
+
+def _without(parent: Object, key: str, name: str) -> Object:
+    """A list of the parent without the entry of that name; none where nothing else is in it."""
+    return {key: [each for each in parent.get(key, []) if each["name"] != name] or None}
 
 
 async def _replaced(watching: World, back: World, engine: EngineStandIn, *, probed: bool) -> None:
