@@ -41,8 +41,12 @@ class Service:
         return Service(self.api, self.namespace, self._models, name)
 
     async def apply(self, speculation: Object | None, parts: Object | None = None, **guard: Any) -> None:
-        """Applies the sis as a user does, with windows of seconds. parts: of the spec, in place of the usual ones."""
+        """Applies the sis as a user does, with windows of seconds. parts: of the spec, in place of the usual ones.
+
+        Without a retry the guard rolls back at once, which most of these tests are about, and dials nothing first.
+        """
         quick = {"interval": "1s", "window": "6s", "warmup": "1s", "failureLimit": 2, "minDraftTokens": 200}
+        quick |= {"retry": {"limit": 0}}
         spec: Object = {
             "model": {"uri": "pvc://models/target"},
             "engine": ENGINE,

@@ -10,19 +10,10 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.spec import Spec
 from specdec_operator.guard.baseline import BaselineSpeed, Comparison
 from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.decisions import DryRunAction, KnownGood, Lowering, PodFailure, Reduction, Rollback
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
-from specdec_operator.guard.state import (
-    DryRunAction,
-    KnownGood,
-    Lowering,
-    Observation,
-    Phase,
-    PodFailure,
-    Reduction,
-    Rollback,
-    State,
-)
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
@@ -71,11 +62,12 @@ def make_spec(**changes: Any) -> Spec:
     return Spec.model_validate(make_sis(**changes)["spec"])
 
 
-BASE, OUT, WARM, WATCH, RESPOND, BACK, STALLED, SERVE = (
+BASE, OUT, WARM, WATCH, DIALLED, RESPOND, BACK, STALLED, SERVE = (
     Phase.MEASURING_BASELINE,
     Phase.ROLLING_OUT,
     Phase.WARMING_UP,
     Phase.WATCHING,
+    Phase.DIALLED,
     Phase.RESPONDING,
     Phase.ROLLED_BACK,
     Phase.STALLED,

@@ -23,7 +23,8 @@ class EngineStandIn:
 
     token_time: time per output token of a request, in seconds. asked, asked_by: how often, and by which programs.
     kv_tokens: that its KV cache holds; 0: its page does not show it. facts: what our runtime reports about the models;
-    None: it is another image's, which has no such path. dial: the same of what it drafts.
+    None: it is another image's, which has no such path. dial: the same of what it drafts. drafting: tokens that its
+    dial is set to; None: all.
     """
 
     tokens_per_second: float = 0.0
@@ -43,16 +44,18 @@ class EngineStandIn:
     kv_tokens: int = 0
     facts: bytes | None = None
     dial: bytes | None = None
+    drafting: int | None = None
     asked: int = 0
     asked_by: set[str] = field(default_factory=set)
 
     def spend(self, seconds: float) -> None:
         """Lets time pass."""
         new = self.tokens_per_second * seconds
-        drafts = new / (1 + self.acceptance * self.tokens)
+        tokens = self.tokens if self.drafting is None else self.drafting
+        drafts = new / (1 + self.acceptance * tokens) if tokens else 0.0
         self.generated += new
         self.drafts += drafts
-        self.accepted += drafts * self.acceptance * self.tokens
+        self.accepted += drafts * self.acceptance * tokens
         self.requests += new / _REQUEST_TOKENS
         self.token_seconds += new / _REQUEST_TOKENS * self.token_time
 

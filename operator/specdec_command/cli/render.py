@@ -20,7 +20,8 @@ from specdec_engine.rule import Finding
 from specdec_operator.api.spec import Owner, Spec
 from specdec_operator.engine.instrument import Instrumented
 from specdec_operator.errors import Invalid
-from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.state import Phase, State
 from specdec_operator.render.inference_service import render as inference_service
 from specdec_operator.render.plan import plan, refuse
 from specdec_operator.staging.kserve import KServe

@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 _PAUSE: Final = 1.0
 _SETTLED: Final = frozenset({Phase.WATCHING, Phase.SERVING})
-_TAKEN_OUT: Final = frozenset({Phase.RESPONDING, Phase.ROLLED_BACK})
+_TAKEN_OUT: Final = frozenset({Phase.DIALLED, Phase.RESPONDING, Phase.ROLLED_BACK})
 
 
 class TwinState(StrEnum):

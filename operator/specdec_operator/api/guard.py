@@ -97,9 +97,24 @@ class DialMode(StrEnum):
 class Dial(Part):
     """The number of draft tokens of running engines, changed in a second and without a rollout."""
 
+    model_config = rules(
+        rule(
+            "!has(self.settle) || duration(self.settle) >= duration('2m')",
+            "settle must be at least 2m: a pod has 20 s to follow, and four probes are spread over that time",
+            ".settle",
+        ),
+    )
+
     mode: DialMode = Field(
         DialMode.AUTO,
-        description="Auto: pods whose engine allows it have a dial, which annotation specdec.io/dial sets. Off: none.",
+        description="Auto: pods whose engine allows it have a dial, which the guard and annotation specdec.io/dial "
+        "set. Off: none.",
+    )
+    settle: Duration = Field(
+        "10m",
+        validate_default=True,
+        description="Time for which the guard only dials off before it rolls back. If acceptance recovers in that "
+        "time, the dial goes back up.",
     )
 
 
@@ -286,6 +301,11 @@ class Guard(Part):
     def dials(self) -> bool:
         """Whether pods are to have a dial, if their engine allows it."""
         return self.dial is None or self.dial.mode is DialMode.AUTO
+
+    @property
+    def settle(self) -> float:
+        """Seconds for which the guard only dials off before it rolls back."""
+        return (self.dial or Dial()).settle
 
     @property
     def reads_pods(self) -> bool:

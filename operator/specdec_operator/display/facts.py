@@ -84,6 +84,8 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     if rollback.there:
         waits = rollback.of("pending").flag or service.of("status", "phase").text == "Responding"
         yield "rolling back" if waits else "rolled back", because(rollback, now)
+    if (dial := guard.of("dial")).there:
+        yield "dialled", f"nothing is drafted; {because(dial, now)}"
     if reduced.there:
         yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
     if lowered.there:

@@ -10,6 +10,7 @@ from specdec_operator.display.untrusted import Untrusted
 STATE_TONES: Final = {
     "Watching": "good",
     "Serving": "good",
+    "Dialled": "warn",
     "RolledBack": "warn",
     "Responding": "warn",
     "Stalled": "bad",

@@ -8,6 +8,7 @@ kind do not end speculation. Docstrings of rules are lines of the documentation.
 from dataclasses import replace
 from typing import Final
 
+from specdec_operator.guard.decisions import BaselineFailure
 from specdec_operator.guard.pods import (
     MOST_FAILURES,
     PodFault,
@@ -17,7 +18,7 @@ from specdec_operator.guard.pods import (
     pods_are_down_too_long,
     summary,
 )
-from specdec_operator.guard.state import BaselineFailure, Observation, State
+from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import retries_are_left, retry
 
 _FOR_PODS: Final = frozenset(each.value for each in PodFault)

@@ -33,13 +33,24 @@ _MOST_WORDS: Final = 200
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialRequest:
     """tokens: to draft in each step; 0 is off. reason, message: why, in one word and in one sentence. until: epoch
-    seconds; None: without end.
+    seconds; None: without end. rest: of a probe: what is drafted before and after it; None: of another request.
     """
 
     tokens: int
     reason: str
     message: str
     until: float | None = None
+    rest: int | None = None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a user set it."""
+        return self.reason == BY_HAND
+
+    @property
+    def lasting(self) -> int:
+        """What is drafted outside of probes."""
+        return self.tokens if self.rest is None else self.rest
 
     @property
     def decision(self) -> str:
@@ -100,7 +111,9 @@ class DialView:
 
     def _follows(self, pod: str) -> bool:
         answer, asked = self.answers.get(pod), self.request
-        return asked is not None and answer is not None and answer.offered and answer.tokens == asked.tokens
+        if asked is None or answer is None or not answer.offered:
+            return False
+        return answer.tokens in (asked.tokens, asked.lasting)  # a probe begins and ends a moment later in each pod
 
 
 def by_hand(text: str | None, started: int, now: float) -> tuple[DialRequest | None, str]:
@@ -127,6 +140,33 @@ def by_hand(text: str | None, started: int, now: float) -> tuple[DialRequest | N
     return DialRequest(tokens=tokens, reason=BY_HAND, message=message, until=until), ""
 
 
+PROBED: Final = 0.02
+"""Share of the time with the dial at nothing in which it probes."""
+_LONGEST_CYCLE: Final = 150.0
+_CYCLES: Final = 4
+"""Probes until a rollback is due, at least: two of them must fail."""
+
+
+def probe(at: float, settle: float, now: float) -> tuple[bool, float]:
+    """Whether the pods draft for a moment now, and when that changes, epoch seconds. at: since when the dial is at
+    nothing; settle: seconds until it is decided about.
+
+    The probe is the end of each cycle, so that the dial is followed before the first one.
+    """
+    cycle = min(_LONGEST_CYCLE, settle / _CYCLES)
+    begun = at + math.floor((now - at) / cycle) * cycle
+    probes_at = begun + cycle * (1 - PROBED)
+    return (True, begun + cycle) if now >= probes_at else (False, probes_at)
+
+
+def by_guard(at: float, reason: str, message: str, started: int, settle: float, now: float) -> DialRequest:
+    """What the guard asks for since it set the dial to nothing. started: K of the pods; 0: not known, so no probe."""
+    probes = bool(started) and probe(at, settle, now)[0]
+    return DialRequest(
+        tokens=started if probes else 0, reason=reason, message=f"{reason}: {message}", rest=0 if probes else None
+    )
+
+
 def setting(request: DialRequest, revision: str, now: float) -> str:
     """A pod's annotation for a request. Its keys are those of specdec_runtime/dial/setting.py."""
     hold = HOLD_FOR if request.until is None else min(HOLD_FOR, max(1.0, request.until - now))
@@ -134,20 +174,21 @@ def setting(request: DialRequest, revision: str, now: float) -> str:
     return json.dumps({**asked, "decision": request.decision, "holdFor": math.ceil(hold)})
 
 
-def due_settings(
-    request: DialRequest | None, revision: str, annotations: Mapping[str, str], now: float
-) -> dict[str, str | None]:
-    """The annotation that each of these pods has to get; None: it has to lose it. annotations: what it has, by pod.
+def due_settings(request: DialRequest | None, pods: Mapping[str, tuple[str, str]], now: float) -> dict[str, str | None]:
+    """The annotation that each of these pods has to get; None: it has to lose it. pods: revision of each, and the
+    annotation that it has.
 
     Level-triggered: an annotation that another client changed, or that was lost, is written again. A setting is renewed
     after half of its time.
     """
     if request is None:
-        return {
-            pod: None for pod, text in annotations.items() if str(_read(text).get("decision", "")).startswith(_OURS)
-        }
-    text = setting(request, revision, now)
-    return {pod: text for pod, has in annotations.items() if not _holds(_read(has), request, revision, now)}
+        ours = {pod for pod, (_, has) in pods.items() if str(_read(has).get("decision", "")).startswith(_OURS)}
+        return dict.fromkeys(ours)
+    return {
+        pod: setting(request, revision, now)
+        for pod, (revision, has) in pods.items()
+        if not _holds(_read(has), request, revision, now)
+    }
 
 
 def _read(text: str) -> Mapping[str, Any]:
@@ -189,5 +230,5 @@ def _count(value: object) -> int | None:
 
 
 def changed(before: DialRequest | None, after: DialRequest | None) -> bool:
-    """Whether other tokens are drafted from here on: a window must not have both."""
-    return (before.tokens if before else None) != (after.tokens if after else None)
+    """Whether other tokens are drafted from here on, apart from a probe: a window must not have both."""
+    return (before.lasting if before else None) != (after.lasting if after else None)

@@ -6,7 +6,8 @@ Docstrings of rules are lines of the documentation.
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
-from specdec_operator.guard.state import Observation, PodFailure, State
+from specdec_operator.guard.decisions import PodFailure
+from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import respond
 
 STEP: Final = 0.05

@@ -14,11 +14,12 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_engine.out_of_memory import OUT_OF_MEMORY
+from specdec_operator.guard.decisions import PodFailure
 from specdec_operator.guard.memory import lacking_memory, may_lower
 from specdec_operator.guard.outages import downtime, noted_outages
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.stalls import Standstill
-from specdec_operator.guard.state import Observation, Phase, PodFailure, State
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.tries import respond
 from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome, Reason, Verdict
@@ -34,7 +35,7 @@ NOT_READY_SECONDS: Final = 120.0
 engine that still hangs."""
 _MOST_KEPT: Final = 12
 _MOST_WORDS: Final = 200
-_WATCHED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING})
+_WATCHED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.DIALLED})
 _AFTER_ROLLBACK: Final = frozenset({Phase.ROLLED_BACK})
 _STOPPED: Final = frozenset({0, 143})
 """Exit codes of an engine that was stopped by its node, or by a user in its container."""

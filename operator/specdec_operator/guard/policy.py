@@ -87,7 +87,7 @@ class Policy:
     speculation. downtime_budget: seconds of a day for which a pod's failures may keep it from serving.
     control: when baseline pods run; plain_pods: their number with mode Always; replicas: requested speculating pods;
     scaled: whether an autoscaler sets their number. Then no baseline pod replaces a speculating pod.
-    limited: the measures with a limit in guard.collateral.
+    limited: the measures with a limit in guard.collateral. settle: seconds with the dial at nothing before a rollback.
     """
 
     mode: GuardMode
@@ -108,6 +108,7 @@ class Policy:
     replicas: int = 1
     scaled: bool = False
     limited: frozenset[Measure] = frozenset()
+    settle: float = 600.0
 
     @property
     def single(self) -> bool:
@@ -156,6 +157,7 @@ def policy_of(
         replicas=replicas,
         scaled=scaled,
         limited=frozenset(_collateral(guard.collateral)),
+        settle=guard.settle,
     )
 
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from specdec_operator.guard.counters import Counters
+from specdec_operator.guard.decisions import Probe
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.stalls import Standstill, stalled
@@ -92,12 +93,14 @@ def with_window(observation: Observation, judged: Judged | None) -> Observation:
     """The observation with a newly closed window. A baseline window has no verdict on a draft."""
     if judged is None:
         return observation
+    seen = judged.evidence
     return replace(
         observation,
         closed=judged.verdict.at,
         verdict=judged.verdict if observation.speculating else None,
-        token_times=judged.evidence.token_times,
+        token_times=seen.token_times,
         lost=judged.lost,
+        probe=Probe(drafted=seen.draft_tokens, accepted=seen.accepted_tokens, drafts=seen.drafts),
         in_row=judged.row.windows,
         pair=judged.pair,
         findings=judged.findings,

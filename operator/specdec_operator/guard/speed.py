@@ -11,7 +11,8 @@ from typing import Final
 from specdec_operator.api.control import ControlMode
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure, about, shows_fast_enough
-from specdec_operator.guard.state import Observation, Phase, RequestedBaselinePods, Rollback, State
+from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.state import Observation, Phase, RequestedBaselinePods, State
 from specdec_operator.guard.trial import FEWEST_TRAFFIC, Trial, TrialOutcome, outcome_of, trial_text
 from specdec_operator.guard.trial import differs as traffic_differs
 from specdec_operator.guard.verdict import Reason
@@ -258,11 +259,16 @@ def serve_baseline_for_a_while(state: State, observation: Observation, now: floa
             f"{message}; provisional: the baseline is measured on the same traffic, and the faster of the two stays"
         ),
         at=now,
-        trial=Trial(speculating=known, least=observation.least_speedup),
+        trial=Trial(speculating=known, least=_least_speedup(observation)),
         pending=True,
     )
     after = window_inconclusive(state, observation, now)
     return replace(after, phase=Phase.RESPONDING, since=now, rollback=rollback, unmeasured=0)
+
+
+def _least_speedup(observation: Observation) -> float:
+    limits = observation.thresholds
+    return 1.0 if limits is None or limits.speedup is None else limits.speedup
 
 
 def _outcome(state: State) -> TrialOutcome:

@@ -11,10 +11,21 @@ from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.baseline_pods import MeasureFinding, Measures, Pair
+from specdec_operator.guard.decisions import (
+    BaselineFailure,
+    DialDecision,
+    DryRunAction,
+    KnownGood,
+    Lowering,
+    PodFailure,
+    Probe,
+    Reduction,
+    Rollback,
+)
 from specdec_operator.guard.outages import Outage, PodTimes
-from specdec_operator.guard.policy import Policy
+from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.token_time import TokenTimes
-from specdec_operator.guard.trial import Traffic, Trial
+from specdec_operator.guard.trial import Traffic
 from specdec_operator.guard.verdict import Verdict
 from specdec_operator.observe.baseline_pods import BaselinePodsView
 from specdec_operator.observe.rollout import RolloutView
@@ -31,6 +42,8 @@ class Phase(StrEnum):
     """The pods are ready. Their first traffic is not judged."""
     WATCHING = "Watching"
     """Windows of evidence are judged, one after the other."""
+    DIALLED = "Dialled"
+    """Speculation failed, and the running pods draft nothing. If it does not recover, a rollback follows."""
     RESPONDING = "Responding"
     """Safer pods are starting: with less memory, fewer tokens, the last good speculation, or none."""
     ROLLED_BACK = "RolledBack"
@@ -41,107 +54,8 @@ class Phase(StrEnum):
     """Nothing is watched: the spec requests no speculation, or the guard is off."""
 
 
-_WITH_BASELINE_PODS: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING})
+_WITH_BASELINE_PODS: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.DIALLED, Phase.RESPONDING})
 """Phases in which baseline pods may run next to the speculating ones."""
-
-
-class Target(StrEnum):
-    """What a rollback goes back to: another speculation of this service, that once passed a full window, or none."""
-
-    LAST_GOOD = "LastGood"
-    BASELINE = "Baseline"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownGood:
-    """A speculation that passed a full window."""
-
-    block: str = field(metadata=means("Its spec.speculation, as JSON."))
-    digest: str = field(metadata=means("Hash of this speculation."))
-    of: str = field(metadata=means("Hash of the speculation that was requested at that time."))
-    tokens: int = field(metadata=means("Tokens per step."))
-    rate: float = field(metadata=means("Accepted / drafted tokens."))
-    at: Time = field(metadata=means("Time at which it first passed."))
-    lowered: int = field(  # the first release knows no such field, and would take it out again
-        default=0,
-        metadata=means("Number of steps of 0.05 of the device by which its memory was lowered.", empty=False),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Decision:
-    """What each decision of the guard against a speculation has."""
-
-    reason: str = field(metadata=means("Reason, in one word."))
-    message: str = field(metadata=means("Reason, with numbers."))
-    at: Time = field(metadata=means("Time of the decision."))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback(_Decision):
-    """A decision against the requested speculation. A trial decides a provisional one: a service of one pod runs as
-    baseline for a few windows, to measure that speed.
-    """
-
-    to: Target = field(
-        default=Target.BASELINE,
-        init=False,
-        metadata=means("LastGood: the last other speculation that passed a window; Baseline: no speculation."),
-    )
-    good: KnownGood | None = field(default=None, metadata=means("The speculation in use instead."))
-    trial: Trial | None = field(
-        default=None, metadata=means("Present while the rollback is provisional and the baseline is measured.")
-    )
-    pending: bool = field(  # absent in a status of an earlier release, which counted each rollback when it was decided
-        default=False,
-        metadata=means(
-            "Whether its pods do not serve yet. Until they do, it does not count in rollbacks.", empty=False
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        """Where it goes back to follows from the rest."""
-        object.__setattr__(self, "to", Target.BASELINE if self.good is None else Target.LAST_GOOD)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reduction(_Decision):
-    """A decision for fewer tokens per step than asked for."""
-
-    tokens: int = field(metadata=means("Tokens per step in use."))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lowering:
-    """A decision for less memory than planned."""
-
-    reason: str = field(metadata=means("Reason, in one word."))
-    message: str = field(metadata=means("How the engine ran out of memory, and its memory settings at that start."))
-    at: Time = field(metadata=means("Time of the last decision."))
-    steps: int = field(
-        metadata=means("Number of steps of 0.05 of the device by which the memory is lowered; at most two.")
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineFailure(_Decision):
-    """A decision that the draft is not the cause: after a rollback for pods that fail, baseline pods failed too."""
-
-    times: int = field(
-        default=1, metadata=means("How many such decisions in a row. Each holds twice as long as the one before.")
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodFailure:
-    """A pod that failed after its rollout."""
-
-    pod: str = field(metadata=means("Its name."))
-    reason: str = field(metadata=means("OutOfMemory, EngineCrashed, NotReady or Stalled."))
-    message: str = field(metadata=means("The failure, with the engine's last log lines."))
-    ends: int = field(metadata=means("Number of times its engine had ended at that time."))
-    at: Time = field(metadata=means("Time of the observation."))
-    answered: bool = field(default=False, metadata=means("Whether the guard has acted on it."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,16 +77,6 @@ def _written(decision: Rollback | Reduction) -> _Either:
 
 
 Aside = Annotated[Rollback | Reduction, Form(_read, _written, _Either)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRunAction:
-    """What would have been done, were the guard free to act."""
-
-    action: str = field(metadata=means("LowerMemory, RestartPod, ReduceTokens or RollBack."))
-    reason: str = field(metadata=means("Reason, in one word."))
-    message: str = field(metadata=means("Reason, with numbers."))
-    at: Time = field(metadata=means("When."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +105,7 @@ class State:
 
     phase: Phase = field(
         metadata=means(
-            "MeasuringBaseline, RollingOut, WarmingUp, Watching, Responding, RolledBack, Stalled or Serving.",
+            "MeasuringBaseline, RollingOut, WarmingUp, Watching, Dialled, Responding, RolledBack, Stalled or Serving.",
             name="state",
         ),
     )
@@ -244,6 +148,9 @@ class State:
         default=None, metadata=means("Present while the service runs another speculation, or none.")
     )
     reduced: Reduction | None = field(default=None, metadata=means("Present while K is lower than requested."))
+    dial: DialDecision | None = field(
+        default=None, metadata=means("Present in state Dialled: the running pods draft nothing.")
+    )
     lowering: Lowering | None = field(
         default=None, metadata=means("Present once this speculation ran out of memory.", name="lowered")
     )
@@ -344,7 +251,7 @@ class State:
         """
         control = self.control if phase in _WITH_BASELINE_PODS else None
         aside = self.set_aside if phase is Phase.ROLLING_OUT else None
-        anew = replace(self, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=())
+        anew = replace(self, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=(), dial=None)
         return replace(anew, phase=phase, since=now, control=control, set_aside=aside)
 
 
@@ -360,7 +267,9 @@ class Observation:
     it.
     lost: what it adds to the regret, None if unknown. in_row: number of failing windows in its evidence.
     pair, findings: the comparison with baseline pods; recent: the traffic of the last windows, oldest first.
-    least_speedup: the required one. baseline_pods: the progress of the baseline pods.
+    thresholds: what windows are compared with. baseline_pods: the progress of the baseline pods.
+    dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
+    do, or may still. probe: what the closed window drafted while the dial was at nothing.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
@@ -385,8 +294,11 @@ class Observation:
     pair: Pair | None = None
     findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
-    least_speedup: float = 1.0
+    thresholds: Thresholds | None = None
     baseline_pods: BaselinePodsView = field(default_factory=BaselinePodsView)
+    dials: bool = False
+    dial_trouble: str = ""
+    probe: Probe | None = None
 
     @property
     def guarded(self) -> bool:

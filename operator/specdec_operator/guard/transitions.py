@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import after_rollback, memory, pods, rollout, speed, tries
+from specdec_operator.guard import after_rollback, dial_first, memory, pods, rollout, speed, tries
 from specdec_operator.guard import windows_in_a_row as windows
 from specdec_operator.guard.state import Observation, Phase, State
 
@@ -74,6 +74,19 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(windows.passing_window, windows.window_passed),
             TransitionRule(windows.window_is_quiet, windows.window_quiet),
             TransitionRule(windows.window_proves_nothing, windows.window_inconclusive),
+        ),
+        Phase.DIALLED: (
+            TransitionRule(dial_first.no_dial_was_decided, dial_first.begin_again),
+            TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
+            TransitionRule(rollout.guard_is_off, rollout.enter_serving),
+            TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
+            TransitionRule(pods.pods_are_down_too_long, pods.answer_downtime),
+            TransitionRule(pods.an_engine_hangs, pods.restart_the_engine),
+            # Recovered comes before standing: a window may be the last that both need.
+            TransitionRule(dial_first.dial_is_not_followed, dial_first.give_way),
+            TransitionRule(dial_first.acceptance_recovered, dial_first.dial_up),
+            TransitionRule(dial_first.failure_stands, dial_first.roll_back),
+            TransitionRule(dial_first.probes_were_judged, dial_first.note_probes),
         ),
         Phase.RESPONDING: (
             TransitionRule(memory.start_runs_out_of_memory, memory.answer_a_lack_of_memory),

@@ -9,20 +9,12 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from specdec_operator.guard.decisions import DialDecision, DryRunAction, KnownGood, Lowering, Reduction, Rollback
 from specdec_operator.guard.outages import DAY
 from specdec_operator.guard.policy import Policy
-from specdec_operator.guard.state import (
-    DryRunAction,
-    KnownGood,
-    Lowering,
-    Observation,
-    Phase,
-    Reduction,
-    Rollback,
-    State,
-)
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.user_intent import BY_REQUEST
-from specdec_operator.guard.verdict import Reason
+from specdec_operator.guard.verdict import BY_ACCEPTANCE, Reason
 from specdec_operator.observe.rollout import Progress
 
 MOST_RESTARTS: Final = 2
@@ -38,6 +30,8 @@ class Action(StrEnum):
     """The engine ran out of memory: it gets 0.05 of the device's memory less, and after a second crash 0.10 less."""
     RESTART_POD = "RestartPod"
     """A pod that is far below the others, hangs, or fails alone, is restarted: the draft is not the cause."""
+    DIAL = "Dial"
+    """Acceptance is low, and all pods offer a dial: they draft nothing from the next step on. No pod is replaced."""
     REDUCE_TOKENS = "ReduceTokens"
     """Fewer tokens per step: the largest K that would have passed."""
     ROLL_BACK = "RollBack"
@@ -68,7 +62,17 @@ def action_for(
     reducible = observation.policy.reduce_tokens and state.reduced is None and state.rollback is None
     if reducible and observation.fewer is not None and state.phase is Phase.WATCHING:
         return Action.REDUCE_TOKENS
-    return Action.ROLL_BACK
+    return Action.DIAL if _may_dial(state, observation) else Action.ROLL_BACK
+
+
+def _may_dial(state: State, observation: Observation) -> bool:
+    """Whether the failure may pass by itself, so that it is worth to wait for that with the dial at nothing. Acceptance
+    follows the traffic; a draft that costs more than it brings needs another engine.
+    """
+    verdict = observation.verdict
+    by_acceptance = verdict is not None and verdict.reason in BY_ACCEPTANCE
+    watched = observation.dials and state.phase is Phase.WATCHING
+    return watched and by_acceptance and tries_are_left(state, observation.policy)
 
 
 def respond(
@@ -93,10 +97,14 @@ def respond(
         message = f"{message}; next start: {observation.less}"
     if not observation.policy.acts:
         return _told(state, DryRunAction(action=action.value, reason=reason, message=message, at=now))
+    return _taken(state, action, observation, reason, message, now)
+
+
+def _taken(state: State, action: Action, observation: Observation, reason: str, message: str, now: float) -> State:
+    """The state after a step was taken."""
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # the others were replaced already
-    state = replace(
-        state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None, restarting=(), set_aside=None
-    )
+    state = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None)
+    state = replace(state, restarting=(), set_aside=None, dial=None)
     match action:
         case Action.LOWER_MEMORY:
             steps = state.lowering.steps + 1 if state.lowering else 1
@@ -104,6 +112,8 @@ def respond(
             return replace(state, phase=Phase.RESPONDING, lowering=lowering)
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
             return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
+        case Action.DIAL:
+            return replace(state, phase=Phase.DIALLED, dial=DialDecision(reason=reason, message=message, at=now))
         case Action.REDUCE_TOKENS:
             reduced = Reduction(reason=reason, message=message, at=now, tokens=observation.fewer or 1)
             return replace(state, phase=Phase.RESPONDING, reduced=reduced)
@@ -160,8 +170,12 @@ def retry_at(state: State, policy: Policy) -> float | None:
 def retries_are_left(state: State, policy: Policy) -> bool:
     """Whether the guard may bring the requested speculation back by itself."""
     decision = state.rollback or state.reduced
-    by_guard = decision is not None and decision.reason != BY_REQUEST
-    return by_guard and policy.retry_after is not None and state.retries < policy.retry_limit
+    return decision is not None and decision.reason != BY_REQUEST and tries_are_left(state, policy)
+
+
+def tries_are_left(state: State, policy: Policy) -> bool:
+    """Whether the limit of retries is not reached."""
+    return policy.retry_after is not None and state.retries < policy.retry_limit
 
 
 def retry_is_due(state: State, observation: Observation, now: float) -> bool:

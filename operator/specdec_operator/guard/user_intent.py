@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from specdec_operator.guard.state import Phase, Rollback, State
+from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.state import Phase, State
 
 BY_REQUEST = "Requested"
 """Reason of a rollback that the user asked for."""
@@ -97,5 +98,6 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
         measuring=False,
         restarting=(),
         reduced=None,
+        dial=None,
         rollback=Rollback(reason=BY_REQUEST, message=message, at=now, pending=True),
     )

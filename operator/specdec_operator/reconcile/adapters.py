@@ -100,13 +100,19 @@ class OwnService:
         be mounted and its turn has come; then restarts.
         """
         its = self.its
-        memory = its.remember(key, await set_dials(its.cluster, key, decision.dial, decision.desired, memory, now))
+        memory = its.remember(key, await self._set_dials(key, decision, observed, memory, now))
         memory = await self._keep_downloads(key, decision, observed, memory, now)
         if decision.desired.staged and not decision.desired.waits and memory.refused is None:
             memory = await self._apply(key, decision, observed, memory, now)
         memory = await keep_budget(its.cluster, decision.sis, memory, now)
         memory = its.remember(key, await keep_baseline_pods(its.cluster, key, decision, observed.objects, memory, now))
         return await restart_pods(its.cluster, key, observed, decision.state, memory, now)
+
+    async def _set_dials(
+        self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
+    ) -> ServiceMemory:
+        pods = observed.objects.pods
+        return await set_dials(self.its.cluster, key, decision.dial, decision.desired, pods, memory, now)
 
     async def _keep_downloads(
         self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float

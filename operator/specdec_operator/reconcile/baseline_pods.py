@@ -5,7 +5,8 @@ from math import inf
 from typing import Any, Final
 
 from specdec_operator.errors import Invalid, OperatorError
-from specdec_operator.guard.state import Phase, Rollback
+from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.state import Phase
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import Key
 from specdec_operator.observe.ownership import Claimant, Standing, look_at

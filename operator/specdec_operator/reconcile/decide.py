@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field, replace
 
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.decisions import PodFailure
 from specdec_operator.guard.dial import DialView, changed
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.outages import pod_times
 from specdec_operator.guard.pods import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
 from specdec_operator.guard.sampler import with_window
-from specdec_operator.guard.state import Observation, Phase, PodFailure, State
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.transitions import advance
 from specdec_operator.guard.user_intent import UserIntent, follow_user, initial_state
 from specdec_operator.observe.baseline_pods import BaselinePodsView, baseline_pods_view
@@ -17,7 +18,7 @@ from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
 from specdec_operator.reconcile.desired import Desired, desire, download_image
-from specdec_operator.reconcile.dial import view_of
+from specdec_operator.reconcile.dial import offered, trouble_of, view_of
 from specdec_operator.reconcile.guest import desire_guest
 from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory, restore
 from specdec_operator.reconcile.observed import Observed
@@ -28,7 +29,7 @@ from specdec_operator.reconcile.what_if import WhatIf, less_memory, what_if
 from specdec_operator.render.plan import known_good_of
 from specdec_operator.report.status import SpecRefusal
 
-_MEASURED = frozenset({Phase.WATCHING, Phase.RESPONDING, Phase.STALLED})
+_MEASURED = frozenset({Phase.WATCHING, Phase.DIALLED, Phase.RESPONDING, Phase.STALLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,9 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
         observation,
         pod_times=pod_times(desired.pods, frozenset(stalled), now),
         baseline_pods=baseline_pods,
-        least_speedup=thresholds.speedup or 1.0,
+        thresholds=thresholds,
+        dials=offered(desired, memory.dial, now),
+        dial_trouble=trouble_of(view_of(sis, desired, observed.objects.pods, memory.dial, now), memory.dial, now),
     )
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
@@ -129,7 +132,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
         what_if=better,
         baseline_pods=baseline_pods,
         tries_again=desired.state == before and is_tried_again(memory, desired),
-        dial=view_of(sis, desired, memory.dial, now),
+        dial=view_of(sis, desired, observed.objects.pods, memory.dial, now),
     )
 
 
@@ -254,11 +257,10 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     if not sampled or not desired.staged or desired.waits:
         return None
     request = decision.dial.request
+    limits = thresholds_of(guard, speculation, desired.plan.tokens, state)
     return SamplingPlan(
         guard=guard,
-        thresholds=replace(
-            thresholds_of(guard, speculation, desired.plan.tokens, state), dialled=request.tokens if request else None
-        ),
+        thresholds=replace(limits, dialled=request.lasting if request else None),
         revision=desired.rendered.revision,
         with_baseline=_has_baseline_pods(state),
         guest=desired.guest.where if desired.guest else None,

@@ -117,7 +117,7 @@ def desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, no
     )
 
 
-_SETTLED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.ROLLED_BACK, Phase.SERVING})
+_SETTLED: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.DIALLED, Phase.ROLLED_BACK, Phase.SERVING})
 """Phases in which pods of the revision may come and go: that is not a rollout, and has no deadline."""
 
 

@@ -11,7 +11,17 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from specdec_operator.errors import OperatorError
-from specdec_operator.guard.dial import DialView, answer_of, by_hand, due_settings
+from specdec_operator.guard.dial import (
+    NO_ANSWER,
+    DialRequest,
+    DialView,
+    answer_of,
+    by_guard,
+    by_hand,
+    changed,
+    due_settings,
+)
+from specdec_operator.guard.state import Phase, State
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import DIAL_ANNOTATION, Key
 from specdec_operator.observe.pods import ENGINE_PORT, PodView
@@ -24,7 +34,13 @@ _SOON: Final = 0.3
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
+_FOLLOWED: Final = 20.0
+"""Seconds after which a pod that does not follow is answered by a rollout."""
 _LATER: Final = 15.0
+_RARELY: Final = 60.0
+"""Seconds until a pod is asked again that has not answered whether it has a dial."""
+_FORBIDDEN: Final = 3600.0
+"""Seconds after a refused setting in which the guard does not count on dials."""
 _ON_ITS_WAY: Final = 10.0
 """Seconds in which the watch shows what was written."""
 _NO_DIAL: Final = (
@@ -40,57 +56,128 @@ class DialReader(Protocol):
         """What the engine at an address drafts; None if it does not answer so."""
 
 
-def view_of(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> DialView:
-    """What is asked of the dials of the requested pods, and what is known of them."""
-    if desired.guest is not None or not has_dial(desired.plan):
-        return DialView(refused=_NO_DIAL if sis.dial else "")
-    request, refused = by_hand(sis.dial, desired.plan.tokens, now)
-    serving = tuple(sorted(pod.name for pod in desired.pods if pod.ready))
+def dialled_pods(desired: Desired, pods: tuple[PodView, ...], memory: DialMemory) -> tuple[PodView, ...]:
+    """The pods that have a dial: those of the requested revision, or else those that a decision of the guard replaces,
+    as long as they serve.
+    """
+    if _leaving(desired.state) is not None:
+        new = desired.rendered.revision
+        return tuple(
+            each for each in pods if each.revision != new and not each.deleting and memory.offers.get(each.name)
+        )
+    return desired.pods if desired.guest is None and has_dial(desired.plan) else ()
+
+
+def _leaving(state: State) -> DialRequest | None:
+    """What pods draft while a decision of the guard replaces them; None: nothing replaces them."""
+    rollback, reduced = state.rollback, state.reduced
+    if rollback is not None and rollback.pending:
+        return DialRequest(tokens=0, reason=rollback.reason, message=f"{rollback.reason}: {rollback.message}")
+    if reduced is not None and state.phase is Phase.RESPONDING:
+        message = f"{reduced.reason}: {reduced.message}"
+        return DialRequest(tokens=reduced.tokens, reason=reduced.reason, message=message)
+    return None
+
+
+def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialMemory, now: float) -> DialView:
+    """What is asked of the dials, and what is known of them. pods: all of the service."""
+    dialled = dialled_pods(desired, pods, memory)
+    request, refused = _request(sis, desired, memory, now) if dialled else (None, _NO_DIAL if sis.dial else "")
+    serving = tuple(sorted(pod.name for pod in dialled if pod.ready))
     answers = {pod: answer for pod, answer in memory.answers.items() if pod in serving}
     return DialView(
         request=request, refused=refused, pods=serving, answers=answers, denied=memory.denied if request else ""
     )
 
 
+def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tuple[DialRequest | None, str]:
+    """What is asked, and why the user's annotation is not followed. A user's own setting goes before the guard's."""
+    if (leaving := _leaving(desired.state)) is not None:
+        return leaving, ""
+    request, refused = by_hand(sis.dial, desired.plan.tokens, now)
+    dial = desired.state.dial
+    if request is not None or dial is None:
+        return request, refused
+    started = desired.plan.tokens or min((each for each in memory.offers.values() if each), default=0)
+    return by_guard(dial.at, dial.reason, dial.message, started, sis.spec.guard.settle, now), refused
+
+
+def offered(desired: Desired, memory: DialMemory, now: float) -> bool:
+    """Whether every ready pod offers a dial, and the operator may set it, as far as it is known."""
+    ready = [pod.name for pod in desired.pods if pod.ready] if desired.guest is None and has_dial(desired.plan) else []
+    return bool(ready) and all(memory.offers.get(pod) for pod in ready) and now - memory.denied_at >= _FORBIDDEN
+
+
+def trouble_of(view: DialView, memory: DialMemory, now: float) -> str:
+    """Why the dials are not followed, once there was time enough for that; empty if they are."""
+    if view.denied:
+        return view.denied
+    if view.request is None or memory.request != view.request or now - memory.since < _FOLLOWED or view.settled:
+        return ""
+    return view.trouble
+
+
 async def read_dials(
     reader: DialReader, key: Key, memory: ServiceMemory, pods: Iterable[PodView], now: float
 ) -> ServiceMemory:
-    """The memory with what the pods draft, if a setting is to be in force in them and a reading is due.
+    """The memory with what the pods draft, if a reading is due: of all pods if a setting is to be in force in them,
+    else of those that have not answered yet.
 
     All pods are read at once, and each has a second: one that hangs delays no other.
     """
     dial = memory.dial
-    if dial.request is None or now < dial.due:
+    if now < dial.due:
         return memory
-    asked = [pod for pod in pods if pod.ready and not pod.deleting and pod.ip and not pod.on_host]
+    ready = [pod for pod in pods if pod.name in dial.watched and _is_readable(pod)]
+    asked = [pod for pod in ready if dial.request is not None or not dial.offers.get(pod.name)]
     pages = await asyncio.gather(*(reader.dial(key[0], pod.ip or "", port=dial.port) for pod in asked))
     answers = {pod.name: answer_of(page) for pod, page in zip(asked, pages, strict=True)}
+    offers = {**dial.offers, **{pod: each.started for pod, each in answers.items() if each is not NO_ANSWER}}
+    dial = replace(dial, offers=offers)
+    if dial.request is None:
+        every = all(offers.get(pod.name) for pod in ready)
+        return replace(memory, dial=replace(dial, due=math.inf if every else now + _RARELY))
     view = DialView(request=dial.request, pods=tuple(answers), answers=answers)
     pause = _LATER if view.settled or now - dial.since > _EAGER else _SOON
     return replace(memory, dial=replace(dial, answers=answers, due=now + pause))
 
 
+def _is_readable(pod: PodView) -> bool:
+    return pod.ready and not pod.deleting and bool(pod.ip) and not pod.on_host
+
+
 async def set_dials(
-    cluster: Cluster, key: Key, view: DialView, desired: Desired, memory: ServiceMemory, now: float
+    cluster: Cluster,
+    key: Key,
+    view: DialView,
+    desired: Desired,
+    pods: tuple[PodView, ...],
+    memory: ServiceMemory,
+    now: float,
 ) -> ServiceMemory:
-    """Gives each pod the setting that it does not have yet, all at once; those that are not ready yet too.
+    """Gives each pod the setting that it does not have yet, all at once; those that are not ready yet too. pods: all of
+    the service.
 
     A refusal is remembered and shown, and tried again after a while: nothing else waits for it.
     """
-    dial = _asked(memory.dial, view, desired, now)
+    dialled = dialled_pods(desired, pods, memory.dial)
+    dial = _asked(memory.dial, view, desired, dialled, now)
     if now >= dial.again:
-        dial = await _written(cluster, key, view, desired, dial, now)
-    return replace(memory, dial=dial, due=min(memory.due, dial.due, dial.again or math.inf))
+        dial = await _written(cluster, key, view, dialled, dial, now)
+    due = math.inf if dial.request is None else dial.due  # what pods offer is read when a window closes
+    if dial.denied_at == now:
+        due = now + _SOON  # the guard decides at once about a dial that it may not set
+    return replace(memory, dial=dial, due=min(memory.due, due, dial.again or math.inf))
 
 
 async def _written(
-    cluster: Cluster, key: Key, view: DialView, desired: Desired, dial: DialMemory, now: float
+    cluster: Cluster, key: Key, view: DialView, dialled: tuple[PodView, ...], dial: DialMemory, now: float
 ) -> DialMemory:
     """The memory after every pod that lacks its setting was given it."""
     written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY}
-    has = {pod.name: _present(pod, written.get(pod.name)) for pod in desired.pods}
-    due = due_settings(view.request, desired.rendered.revision, has, now)
-    pods = [pod for pod in desired.pods if pod.name in due]
+    has = {pod.name: (pod.revision or "", _present(pod, written.get(pod.name))) for pod in dialled}
+    due = due_settings(view.request, has, now)
+    pods = [pod for pod in dialled if pod.name in due]
     errors = await asyncio.gather(*(_set(cluster, key, pod, due[pod.name]) for pod in pods))
     written |= {
         pod.name: WrittenSetting(text=due[pod.name] or "", before=pod.dial, at=now)
@@ -98,17 +185,27 @@ async def _written(
         if not error
     }
     denied = next(filter(None, errors), "")
-    return replace(dial, written=written, denied=denied, again=now + _LATER if denied else 0.0)
+    if not denied:
+        return replace(dial, written=written, denied="", again=0.0)
+    return replace(dial, written=written, denied=denied, again=now + _LATER, denied_at=now)
 
 
-def _asked(before: DialMemory, view: DialView, desired: Desired, now: float) -> DialMemory:
-    """The memory with the request that holds from now on."""
+def _asked(
+    before: DialMemory, view: DialView, desired: Desired, dialled: tuple[PodView, ...], now: float
+) -> DialMemory:
+    """The memory with the pods and the request that hold from now on."""
+    names = frozenset(pod.name for pod in dialled)
+    offers = {pod: tokens for pod, tokens in before.offers.items() if pod in names}
+    memory = replace(before, port=port_of(desired.plan.spec.engine), watched=names, offers=offers)
     if before.request == view.request:
-        return before
-    due = math.inf if view.request is None else now + _SOON
-    return replace(
-        before, request=view.request, since=now, port=port_of(desired.plan.spec.engine), answers={}, due=due, again=0.0
-    )
+        unknown = any(_is_readable(pod) and not offers.get(pod.name) for pod in dialled)
+        return replace(memory, due=now) if view.request is None and unknown and before.due == math.inf else memory
+    # What was read before a probe holds after it: the probe itself is not read, because nothing waits for it.
+    kept = view.request is not None and not changed(before.request, view.request)
+    probes = view.request is not None and view.request.rest is not None
+    due = math.inf if view.request is None or probes else now + _SOON
+    answers = before.answers if kept else {}
+    return replace(memory, request=view.request, since=now, answers=answers, due=due, again=0.0)
 
 
 def _present(pod: PodView, written: WrittenSetting | None) -> str:

@@ -24,7 +24,7 @@ from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.render.plan import ClusterFacts
 from specdec_operator.staging.kserve import KServe
 
-_SETTLED: Final = frozenset({Phase.MEASURING_BASELINE, Phase.WARMING_UP, Phase.WATCHING, Phase.SERVING})
+_SETTLED: Final = frozenset({Phase.MEASURING_BASELINE, Phase.WARMING_UP, Phase.WATCHING, Phase.DIALLED, Phase.SERVING})
 _AGAIN: Final = 60.0
 _LATER: Final = 600.0
 """Seconds until a pod is read again: the first if it did not report both models, else the second, because the memory in

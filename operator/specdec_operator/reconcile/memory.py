@@ -151,8 +151,9 @@ class WrittenSetting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialMemory:
     """request: what the pods were asked for last; since: from when on. answers: what they draft, by pod; due: when they
-    are read again, at this port. written: settings that the watch may not show yet, by pod. denied: why the last one
-    was refused; again: when that is tried again. Times are epoch seconds.
+    are read again, at this port. watched: the pods that have it. offers: K of each pod that answered before; 0: it has
+    no dial. written: settings that the watch may not show yet, by pod. denied: why the last one was refused; again:
+    when that is tried again; denied_at: when. Times are epoch seconds.
     """
 
     request: DialRequest | None = None
@@ -160,9 +161,12 @@ class DialMemory:
     answers: Mapping[str, DialAnswer] = field(default_factory=dict)
     due: float = math.inf
     port: int = ENGINE_PORT
+    watched: frozenset[str] = frozenset()
+    offers: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[str, WrittenSetting] = field(default_factory=dict)
     denied: str = ""
     again: float = 0.0
+    denied_at: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,11 +281,13 @@ def _decisions(state: State | None) -> tuple[int, int, int, int]:
     """The numbers of decisions, to order two states: the first number that differs decides. A retry sets the last one,
     the restarts, back to 0.
 
-    A rollback that is only decided is one more; to the baseline, it follows one to another speculation.
+    A dial at nothing is one more, and the rollback or the retry after it another one. A rollback to the baseline
+    follows one to another speculation.
     """
     if state is None:
         return 0, 0, 0, 0
     pending = state.rollback is not None and state.rollback.pending
     baseline = state.rollback is not None and state.rollback.good is None
     steps = state.lowering.steps if state.lowering else 0
-    return state.rollbacks + pending + state.retries, int(baseline), steps, state.restarts
+    made = 2 * (state.rollbacks + pending + state.retries) + (state.dial is not None)
+    return made, int(baseline), steps, state.restarts

@@ -4,6 +4,7 @@ from math import inf
 from typing import Final
 
 from specdec_operator.errors import Unavailable
+from specdec_operator.guard.dial import probe
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.tries import retry_at
@@ -24,12 +25,14 @@ def next_due(state: State, memory: ServiceMemory, policy: Policy, now: float) ->
     if memory.conflict.waits:
         due.append(memory.conflict.due)
     warm = state.since + policy.warmup
+    if state.dial is not None:
+        due.append(probe(state.dial.at, policy.settle, now)[1])
     match state.phase:
         case Phase.ROLLING_OUT | Phase.RESPONDING:
             due.append(now + RETRY)
         case Phase.ROLLED_BACK | Phase.SERVING if warm > now:
             due.append(warm)
-        case Phase.WATCHING | Phase.WARMING_UP | Phase.MEASURING_BASELINE if memory.sampling is None:
+        case Phase.WATCHING | Phase.WARMING_UP | Phase.DIALLED | Phase.MEASURING_BASELINE if memory.sampling is None:
             due.append(warm if warm > now else now + RETRY)
     return min(due)
 

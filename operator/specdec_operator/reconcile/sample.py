@@ -57,7 +57,7 @@ def is_sampled(state: State, guard: Guard, *, baseline: bool, settled: bool, now
     """
     if guard.mode is GuardMode.OFF or not settled:
         return False
-    if state.phase is Phase.WATCHING:
+    if state.phase in (Phase.WATCHING, Phase.DIALLED):
         return not baseline
     if guest and state.phase is Phase.SERVING:
         return True

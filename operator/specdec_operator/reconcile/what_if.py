@@ -5,10 +5,11 @@ engine takes it. Pure.
 from dataclasses import dataclass, replace
 
 from specdec_operator.api.spec import Spec
+from specdec_operator.guard.decisions import Lowering, Reduction
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.memory import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
-from specdec_operator.guard.state import Lowering, Observation, Reduction, State
+from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer, advise, fewer_tokens, more_tokens, most_that_pass
 from specdec_operator.reconcile.desired import Desired

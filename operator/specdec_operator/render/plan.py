@@ -27,8 +27,9 @@ from specdec_operator.engine.instrument import Instrument, Instrumented, instrum
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.memory import STEP
-from specdec_operator.guard.state import KnownGood, State
+from specdec_operator.guard.state import State
 from specdec_operator.staging.kserve import KServe
 from specdec_operator.staging.layout import DRAFT_PATH, RUNTIME_PATH, Layout, lay_out
 

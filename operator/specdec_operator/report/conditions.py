@@ -13,10 +13,11 @@ from specdec_operator.api.guard import Health
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.downloads.job_status import DownloadStatus
 from specdec_operator.engine.instrument import Instrument
+from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.dial import DialView
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
-from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.guest.enforcement import Enforcement
@@ -159,6 +160,9 @@ def _rolled_back(found: Findings) -> Wanted:
     if state.rollback is not None:
         instead = f"; {_instead(found, state.rollback.good)}" if state.rollback.good else ""
         return "True", state.rollback.reason, state.rollback.message + instead
+    if state.dial is not None:
+        words = f"the dial of the running pods is set to nothing: {state.dial.reason}: {state.dial.message}"
+        return "False", state.phase.value, words
     if state.reduced is not None:
         words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
         return "False", "TokensReduced", words
@@ -199,12 +203,12 @@ def _instead(found: Findings, good: KnownGood) -> str:
 
 def _active(found: Findings) -> Wanted | None:
     state, evidence = found.state, found.judged.evidence if found.judged else None
-    if state.measuring:
-        return "False", "MeasuringBaseline", "the baseline (no speculation) is measured first"
     if state.serves_baseline:
         return _active_without(found)
     if state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
+    if state.dial is not None:
+        return _active_dialled(found.dial)
     if evidence is None or evidence.generation_tokens == 0:
         return None
     if evidence.draft_tokens > 0:
@@ -212,9 +216,17 @@ def _active(found: Findings) -> Wanted | None:
     return "False", "NotDrafting", "tokens are generated, but none is drafted"
 
 
+def _active_dialled(view: DialView) -> Wanted:
+    """With the guard's dial at nothing: what the pods answer."""
+    followed = f"{view.in_force} of {len(view.pods)} pods report that they draft nothing"
+    return "False" if view.settled and view.pods else "Unknown", Phase.DIALLED.value, followed
+
+
 def _active_without(found: Findings) -> Wanted | None:
-    """Of a rollback to the baseline: what the counters show counts, not what was decided."""
+    """Without speculation. Of a rollback, what the counters show counts, not what was decided."""
     state, judged = found.state, found.judged
+    if state.measuring:
+        return "False", "MeasuringBaseline", "the baseline (no speculation) is measured first"
     if not state.rolled_back:
         return None  # the pods before it serve on
     if judged is not None and judged.verdict.at > state.since and judged.evidence.draft_tokens > 0:
@@ -232,6 +244,8 @@ def _passing(found: Findings) -> Wanted | None:
         return "False", state.rollback.reason, state.rollback.message
     if state.serves_baseline or state.phase in _MOVING or state.phase is Phase.STALLED:
         return "Unknown", "NotMeasured", "the pods with speculation are not up yet"
+    if state.dial is not None:
+        return "False", state.dial.reason, state.dial.message
     if verdict is None:
         return None
     status = {Outcome.PASS: "True", Outcome.FAIL: "False", Outcome.INCONCLUSIVE: "Unknown"}[verdict.outcome]

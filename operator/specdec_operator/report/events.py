@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.api.conditions import ConditionType
+from specdec_operator.guard.decisions import Lowering
 from specdec_operator.guard.speed_checks import collateral_text
-from specdec_operator.guard.state import Lowering, Phase, State
+from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.trial import trial_text
 from specdec_operator.observe.artifacts import AT_WORK
 from specdec_operator.report.conditions import NO_ROOM, Findings
@@ -80,8 +81,8 @@ def _of_dial(found: Findings, written: Mapping[str, Any]) -> Event | None:
     if view.refused or view.denied:
         words = view.refused or view.denied
         return _warning("DialRefused", words) if words not in told.get("message", "") else None
-    asked = view.request.tokens if view.request else None
-    if asked == told.get("tokens"):
+    asked = view.request.lasting if view.request else None
+    if asked == told.get("tokens") or (view.request and not view.request.by_hand):  # the guard's decision has its own
         return None
     if view.request is None:
         return Event(
@@ -166,7 +167,8 @@ def _entered(after: State, found: Findings) -> Event:
             return _warning("RollingBack", f"to {to}: {reason}: {message}")
         case Phase.ROLLED_BACK:
             return Event(warning=False, reason="RolledBack", message=f"serving without speculation: {message}")
-        case Phase.STALLED:
-            return _warning("Stalled", f"{reason}: {message}")
+        case Phase.DIALLED | Phase.STALLED:
+            asked = "the dial of the running pods is set to nothing: " if after.phase is Phase.DIALLED else ""
+            return _warning(after.phase.value, f"{asked}{reason}: {message}")
         case Phase.ROLLING_OUT | Phase.WARMING_UP | Phase.WATCHING | Phase.SERVING | Phase.MEASURING_BASELINE:
             return Event(warning=False, reason=after.phase.value, message=message)

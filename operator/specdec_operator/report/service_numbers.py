@@ -174,7 +174,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         tokens_served=found.tokens,
         acceptance_rate_threshold=limits.acceptance_rate if limits else None,
         speedup_threshold=limits.speedup if limits else None,
-        dial_tokens=found.dial.request.tokens if found.dial.request else None,
+        dial_tokens=found.dial.request.lasting if found.dial.request else None,
         plain_pods=state.control.replicas if state.control else 0,
         replicas=found.deployment.total if found.deployment else 0,
         ready_replicas=found.deployment.ready if found.deployment else 0,

@@ -81,6 +81,8 @@ def why(found: Findings, before: Mapping[str, Any]) -> tuple[str, str]:
     decision = state.decision
     if decision is not None and state.phase in (Phase.RESPONDING, Phase.ROLLED_BACK):
         return decision.reason, decision.message
+    if state.dial is not None:
+        return state.dial.reason, state.dial.message
     if state.phase in (Phase.WATCHING, Phase.WARMING_UP) and found.judged is not None:
         return found.judged.verdict.reason.value, found.judged.verdict.message
     if (
@@ -150,7 +152,7 @@ def _dial(view: DialView) -> api.DialStatus | None:
         return api.DialStatus(reason="Refused", message=view.refused) if view.refused else None
     trouble = f"; {view.trouble}" if view.trouble else ""
     return api.DialStatus(
-        tokens=view.request.tokens,
+        tokens=view.request.lasting,
         pods=len(view.pods),
         in_force=view.in_force,
         reason=view.request.reason,

@@ -90,7 +90,7 @@ class DialStatus(StatusPart):
     tokens: int | None = Field(None, description="Requested draft tokens; 0: none.")
     pods: int | None = Field(None, description="Number of ready pods.")
     in_force: int | None = Field(None, description="Number of these whose engine reports that it drafts so.")
-    reason: str = Field(description="Requested or Refused.")
+    reason: str = Field(description="Requested, Refused, or the guard's reason.")
     message: str = Field(description="The request, and why a pod does not follow it.")
 
 

@@ -139,7 +139,7 @@ def concern_of(service: Untrusted) -> Concern:
     state = {each.type: each.status for each in conditions(status)}
     if phase == "Stalled" or state.get("Stalled") == "True" or (state.get("Ready") == "False" and phase not in _MOVING):
         return Concern.BROKEN
-    if phase == "Responding" or any(guard.of(name).there for name in ("rollback", "reduced")):
+    if phase == "Responding" or any(guard.of(name).there for name in ("rollback", "reduced", "dial")):
         return Concern.OUT
     if guard.of("would").there or verdict == "Fail":
         return Concern.FAILING

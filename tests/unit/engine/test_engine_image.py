@@ -10,7 +10,8 @@ from specdec_engine.version import IMAGES
 from specdec_operator import __version__
 from specdec_operator.api.spec import Owner
 from specdec_operator.engine.image import choose_engine
-from specdec_operator.guard.state import Phase, Rollback
+from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.state import Phase
 from specdec_operator.render.inference_service import render
 from specdec_operator.render.plan import Plan, plan
 from specdec_operator.staging.kserve import KServe

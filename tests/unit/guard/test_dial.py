@@ -85,7 +85,7 @@ def test_every_pod_without_the_setting_gets_it() -> None:
         "future": json.dumps(held | {"time": NOW + 60}),
         "no time": json.dumps(held | {"time": True}),
     }
-    due = due_settings(OFF, "r1", {"good": good, **others}, NOW)
+    due = due_settings(OFF, {pod: ("r1", text) for pod, text in ({"good": good} | others).items()}, NOW)
     assert due.keys() == others.keys()
     assert set(due.values()) == {setting(OFF, "r1", NOW)}
 
@@ -93,20 +93,19 @@ def test_every_pod_without_the_setting_gets_it() -> None:
 def test_a_setting_is_renewed_in_time_but_not_beyond_the_end_that_the_user_gave() -> None:
     """A pod takes back a setting that is not renewed."""
     old = setting(OFF, "r1", NOW - HOLD_FOR / 2)
-    assert due_settings(OFF, "r1", {"a": old}, NOW)
-    assert not due_settings(OFF, "r1", {"a": old}, NOW - 1)
+    assert due_settings(OFF, {"a": ("r1", old)}, NOW)
+    assert not due_settings(OFF, {"a": ("r1", old)}, NOW - 1)
     ending = DialRequest(tokens=0, reason="Requested", message="", until=NOW + 10)
     last = setting(ending, "r1", NOW - 2000)
     assert json.loads(last)["holdFor"] == 2010
-    assert not due_settings(ending, "r1", {"a": last}, NOW)
+    assert not due_settings(ending, {"a": ("r1", last)}, NOW)
 
 
 def test_without_a_request_the_operators_own_settings_are_removed_and_no_others() -> None:
     """A tenant may patch his own pods: that is judged as what it drafts."""
     theirs = json.dumps({"tokens": 0, "revision": "r1", "time": NOW, "decision": "mine"})
-    assert due_settings(None, "r1", {"ours": setting(OFF, "r1", NOW), "theirs": theirs, "none": ""}, NOW) == {
-        "ours": None
-    }
+    texts = {"ours": setting(OFF, "r1", NOW), "theirs": theirs, "none": ""}
+    assert due_settings(None, {pod: ("r1", text) for pod, text in texts.items()}, NOW) == {"ours": None}
 
 
 @pytest.mark.parametrize(

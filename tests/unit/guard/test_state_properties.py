@@ -12,10 +12,11 @@ from tests.unit.builders import BLOCKED, NO_ROOM, facts, make_state, status_with
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.baseline import MOST_LOADS, Baseline, learnt
+from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.memory import MOST_STEPS
 from specdec_operator.guard.policy import Policy
 from specdec_operator.guard.rollout import want
-from specdec_operator.guard.state import KnownGood, Observation, Phase, State
+from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.transitions import advance

@@ -29,7 +29,7 @@ from tests.unit.builders import (
     pace,
     view,
 )
-from tests.unit.guard import doubt_films
+from tests.unit.guard import dial_films, doubt_films
 from tests.unit.guard.films import Frame, Frames, facts_at, fired, strip
 
 from specdec_operator.api.guard import GuardMode
@@ -236,6 +236,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "the guard is switched on": (make_state(SERVE), ((1, {}), (5, {})), [WARM, WATCH]),
     "Observe is switched on": (make_state(SERVE), ((1, OBSERVE),), [WARM]),
     "starts run out of memory": (make_state(OUT), ((1, DRY), (2, DRY), (3, DRY)), [RESPOND, RESPOND, RESPOND]),
+    **dial_films.FILMS,
     **doubt_films.FILMS,
 }
 
@@ -266,6 +267,7 @@ def test_a_turn_without_news_returns_the_same_state(phase: Phase) -> None:
     """So nothing is written: for moving phases the rollout goes on, for the others it is done."""
     baseline = phase in (BASE, RESPOND, BACK, SERVE)
     state = make_state(phase, measuring=phase is BASE, rollback=OF_BASELINE if phase in (RESPOND, BACK) else None)
+    state = replace(state, dial=dial_films.LOW_ACCEPTANCE if phase is Phase.DIALLED else None)
     news: Frame = NO_PODS if phase is STALLED else COMING if phase in (OUT, RESPOND) else {}
     frame = {"speculating": not baseline} | (MEASURE if phase is BASE else {}) | news
     assert advance(state, facts_at(state, 1, frame), 1) == state

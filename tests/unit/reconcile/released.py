@@ -8,7 +8,8 @@ import sys
 from typing import Any
 
 from specdec_operator.api.spec import Spec
-from specdec_operator.guard.state import Phase, Reduction, Rollback, State
+from specdec_operator.guard.decisions import Reduction, Rollback
+from specdec_operator.guard.state import Phase, State
 
 try:
     from specdec_operator.api.spec import Owner

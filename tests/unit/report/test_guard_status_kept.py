@@ -12,19 +12,19 @@ from tests.unit.builders import Body, make_baseline, make_failure, make_good, ma
 from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.baseline import BaselineSpeed
 from specdec_operator.guard.baseline_pods import Measure, Pair
-from specdec_operator.guard.outages import Outage
-from specdec_operator.guard.state import (
+from specdec_operator.guard.decisions import (
     BaselineFailure,
+    DialDecision,
     DryRunAction,
     KnownGood,
     Lowering,
-    Phase,
     PodFailure,
+    Probe,
     Reduction,
-    RequestedBaselinePods,
     Rollback,
-    State,
 )
+from specdec_operator.guard.outages import Outage
+from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import Mix, TokenTime
 from specdec_operator.guard.trial import Traffic, Trial
@@ -73,6 +73,8 @@ PAIRS = st.builds(
     pods=st.tuples(COUNTS, COUNTS),
 )
 REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
+PROBES = st.lists(st.builds(Probe, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
+DIALS = st.builds(DialDecision, reason=WORDS, message=WORDS, at=TIMES, probes=PROBES)
 LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
@@ -103,6 +105,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "attempted": st.booleans(),
     "rollback": st.none() | ROLLBACKS,
     "reduced": st.none() | REDUCTIONS,
+    "dial": st.none() | DIALS,
     "lowering": st.none() | LOWERINGS,
     "dry_run": st.none() | WOULDS,
     "rollbacks": COUNTS,

@@ -27,8 +27,9 @@ from tests.unit.builders import (
 
 from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role
 from specdec_operator.guard.checks import unsure
+from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.judge import Judged
-from specdec_operator.guard.state import KnownGood, Phase, State
+from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.status import is_significant, status_of

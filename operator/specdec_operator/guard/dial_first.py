@@ -1,0 +1,130 @@
+"""What the guard does in running pods before it replaces them: it sets their dial to nothing, and sees what follows.
+
+Now and then, for a second, the pods draft again: what these probes accept shows whether the traffic has changed back.
+Docstrings of rules are lines of the documentation.
+"""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from specdec_operator.guard.decisions import Probe
+from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.state import Observation, Phase, State
+from specdec_operator.guard.tries import respond, tries_are_left
+from specdec_operator.guard.verdict import Reason
+from specdec_operator.guard.windows_in_a_row import is_fresh
+
+_FEWEST_WINDOWS: Final = 2
+"""Windows with probes without which nothing is concluded: one may be a mood of the traffic."""
+_MOST_WINDOWS: Final = 60
+
+
+def no_dial_was_decided(state: State, observation: Observation, now: float) -> bool:
+    """The status does not show why the dial is set: another client changed it."""
+    return state.dial is None
+
+
+def dial_is_not_followed(state: State, observation: Observation, now: float) -> bool:
+    """A pod still drafts after 30 s, or does not answer, or the operator has no permission to set its dial."""
+    return bool(observation.dial_trouble) and observation.policy.acts
+
+
+def acceptance_recovered(state: State, observation: Observation, now: float) -> bool:
+    """The newest probes of at least two windows and `minDraftTokens` tokens reach the minimum, and a retry is left."""
+    may = tries_are_left(state, observation.policy) and observation.policy.acts
+    return may and _passes(state, observation) is True
+
+
+def failure_stands(state: State, observation: Observation, now: float) -> bool:
+    """`dial.settle` has passed, and the newest probes stay below the minimum, or no retry is left. Without enough
+    traffic to judge, the dial stays at nothing.
+    """
+    dial = state.dial
+    if dial is None or not observation.policy.acts or now - dial.at < observation.policy.settle:
+        return False
+    return _passes(state, observation) is False or not tries_are_left(state, observation.policy)
+
+
+def probes_were_judged(state: State, observation: Observation, now: float) -> bool:
+    """A window has closed."""
+    return is_fresh(state, observation)
+
+
+def begin_again(state: State, observation: Observation, now: float) -> State:
+    """Watching, as the flags define."""
+    return state.enter(Phase.WATCHING, now)
+
+
+def dial_up(state: State, observation: Observation, now: float) -> State:
+    """Watching, with the dial as the flags define; one retry less."""
+    return replace(state.enter(Phase.WATCHING, now), retries=state.retries + 1)
+
+
+def give_way(state: State, observation: Observation, now: float) -> State:
+    """Responding: the rollback that would have come without a dial."""
+    return _roll_back(state, observation, f"the dial did not help: {observation.dial_trouble}", now)
+
+
+def roll_back(state: State, observation: Observation, now: float) -> State:
+    """Responding: the rollback, because the failure did not pass with the traffic."""
+    off = f"the dial was at nothing for {now - (state.dial.at if state.dial else now):.0f} s"
+    return _roll_back(state, observation, f"{off}{_probed(state)}", now)
+
+
+def note_probes(state: State, observation: Observation, now: float) -> State:
+    """The window's probes are added, and the oldest that a judgement does not need are dropped."""
+    after = replace(state, judged=math.floor(observation.closed))
+    dial, probe, verdict = state.dial, observation.probe, observation.verdict
+    of_dial = verdict is not None and verdict.reason is Reason.DIALLED  # any other window could not be read
+    if dial is None or probe is None or not of_dial or probe.drafted <= 0:
+        return after
+    return replace(after, dial=replace(dial, probes=_newest((*dial.probes, probe), _fewest_tokens(observation))))
+
+
+def _roll_back(state: State, observation: Observation, found: str, now: float) -> State:
+    dial = state.dial
+    return state if dial is None else respond(state, observation, dial.reason, f"{dial.message}; {found}", now)
+
+
+def _fewest_tokens(observation: Observation) -> int:
+    return observation.thresholds.min_draft_tokens if observation.thresholds else 1
+
+
+def _newest(probes: tuple[Probe, ...], tokens: int) -> tuple[Probe, ...]:
+    """The newest probes that are enough together."""
+    for first in range(len(probes) - _FEWEST_WINDOWS, -1, -1):
+        if sum(each.drafted for each in probes[first:]) >= tokens:
+            return probes[first:]
+    return probes[-_MOST_WINDOWS:]
+
+
+def _passes(state: State, observation: Observation) -> bool | None:
+    """Whether the probes reach the minimum; None while they are too few."""
+    probes, limits = state.dial.probes if state.dial else (), observation.thresholds
+    drafted = sum(each.drafted for each in probes)
+    if limits is None or len(probes) < _FEWEST_WINDOWS or drafted < limits.min_draft_tokens:
+        return None
+    return _reaches(_sum(probes), limits)
+
+
+def _sum(probes: tuple[Probe, ...]) -> Probe:
+    return Probe(
+        drafted=sum(each.drafted for each in probes),
+        accepted=sum(each.accepted for each in probes),
+        drafts=sum(each.drafts for each in probes),
+    )
+
+
+def _reaches(probe: Probe, limits: Thresholds) -> bool:
+    rate, length = limits.acceptance_rate, limits.acceptance_length
+    by_rate = rate is None or probe.accepted >= rate * probe.drafted
+    return by_rate and (length is None or probe.accepted >= (length - 1) * probe.drafts)
+
+
+def _probed(state: State) -> str:
+    """What the probes accepted, as text; empty without any."""
+    found = _sum(state.dial.probes if state.dial else ())
+    if found.drafted <= 0:
+        return ""
+    return f"; its probes accepted {found.accepted / found.drafted:.2f} of {found.drafted:.0f} drafted tokens"

@@ -1,0 +1,41 @@
+"""A stand-in for the kubelet and the runtime of one pod: its engine drafts what the pod's annotation asks for."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from specdec_operator.names import DIAL_ANNOTATION
+from tests.wire.api import POD
+from tests.wire.pods import EngineStandIn
+from tests.wire.world import World
+
+K = 4
+_PAUSE = 0.1
+
+
+def answers(engine: EngineStandIn, tokens: int | None = None) -> None:
+    """The engine drafts so many tokens from now on, and reports that; None: all."""
+    engine.drafting = tokens
+    page = {"offered": True, "tokens": K if tokens is None else tokens, "started": K, "why": ""}
+    engine.dial = json.dumps(page).encode()
+
+
+@asynccontextmanager
+async def following(world: World, engine: EngineStandIn) -> AsyncIterator[None]:
+    """The engine follows the annotation of the service's only pod for the length of a block."""
+    answers(engine)
+    task = asyncio.create_task(_follow(world, engine))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _follow(world: World, engine: EngineStandIn) -> None:
+    while True:
+        for pod in await world.api.items(POD, world.namespace):
+            text = pod["metadata"].get("annotations", {}).get(DIAL_ANNOTATION)
+            if (tokens := json.loads(text)["tokens"] if text else None) != engine.drafting:
+                answers(engine, tokens)
+        await asyncio.sleep(_PAUSE)
