@@ -1,5 +1,5 @@
-"""A run of `make demo`, which tests/node/demo.py measures: speeds, acceptance, the rollback and the promises. They are
-written as demo.json and demo.png, and into README.md and docs/demo.md.
+"""A run of `make demo`, which tests/node/demo.py measures: speeds, acceptance, the dial, the rollback and the promises.
+They are written as demo.json and demo.png, and into README.md and docs/demo.md.
 """
 
 import json
@@ -19,7 +19,8 @@ from specdec_engine.quantity import parse_duration
 Report: TypeAlias = dict[str, Any]
 
 _RUN: Final = pathlib.Path(__file__).parents[1] / "docs" / "demo" / "demo.json"
-_PATCH_SECONDS: Final = 2.0  # from the decision to the InferenceService patched, at most
+_DIAL_SECONDS: Final = 2.0  # from the decision until each engine answers that it drafts nothing, at most
+_PATCH_SECONDS: Final = 2.0  # from the decision for a rollback to the InferenceService patched, at most
 _SLICE_SECONDS: Final = 3.0
 MAX_TOKENS: Final = 96  # of a request
 
@@ -48,20 +49,32 @@ class Span(NamedTuple):
     end: float
 
 
-class Moments(NamedTuple):
-    """When each part of a rollback was seen, from the first request of the other traffic on."""
+@dataclass(slots=True, kw_only=True)
+class Moments:
+    """When each part was seen. onset: the first request of the other traffic; decided, dialled: the decision, and the
+    dial at nothing in each pod. recovered: the first request of the first traffic again; up: the dial goes back up.
+    second: the other traffic again; dialled_again, given_up: the decisions for the dial and for a rollback; patched,
+    serving, rolled_back: the InferenceService, a baseline pod and the phase.
+    """
 
-    onset: float
-    decided: float
-    patched: float
-    serving: float
-    rolled_back: float
+    onset: float = 0
+    decided: float = 0
+    dialled: float = 0
+    recovered: float = 0
+    up: float = 0
+    second: float = 0
+    dialled_again: float = 0
+    given_up: float = 0
+    patched: float = 0
+    serving: float = 0
+    rolled_back: float = 0
 
 
 @dataclass(slots=True, kw_only=True)
 class KServeRun:
-    """All that was measured. spans: of `plain_code`, `plain_drift`, `code`, `drift` and `after`. in_status: the
-    acceptance in the status at their ends. failures: when, and why. steps: seconds of each.
+    """All that was measured. spans: of `plain_code`, `plain_drift`, `code`, `drift`, `dialled`, `again` and `after`.
+    in_status: the acceptance in the status at their ends. decision: for the dial, the first time. failures: when, and
+    why. steps: seconds of each.
     """
 
     guard: Mapping[str, Any]
@@ -72,9 +85,9 @@ class KServeRun:
     readings: list[Reading] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
     in_status: dict[str, float | None] = field(default_factory=dict)
-    moments: Moments = field(default_factory=lambda: Moments(0, 0, 0, 0, 0))
+    moments: Moments = field(default_factory=Moments)
     minimum: float = 0
-    rollback: Mapping[str, str] = field(default_factory=dict)
+    decision: Mapping[str, str] = field(default_factory=dict)
     steps: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -115,19 +128,25 @@ def acceptance(readings: Iterable[Reading], span: Span) -> float | None:
 
 def report(run: KServeRun) -> Report:
     """Everything, as it is written to demo.json."""
-    decided, serving, rolled_back = run.moments.decided, run.moments.serving, run.moments.rolled_back
+    moments = run.moments
     fast = {act: _speed(run.answers, span) for act, span in run.spans.items()}
-    plain, after, here = fast["plain_drift"], fast["after"], machine.origin()
-    gained = {"speedup": _ratio(after, plain), "speedup_over_drift": _ratio(after, fast["drift"])}
+    plain, here = fast["plain_drift"], machine.origin()
     promises = _promises(run)
-    took = dict(zip(("seconds_from_onset", "seconds_to_patch"), (each["measured"] for each in promises), strict=True))
+    onset, in_force, patched = (each["measured"] for each in promises)
     return {
         "plain": fast["plain_code"] | {f"drift_{key}": value for key, value in plain.items()},
         **{act: _act(run, act, fast) for act in ("code", "drift")},
-        "decision": took | {key: run.rollback[key] for key in ("reason", "message", "at")},
-        "serving_again_seconds": round(serving - decided, 1),
-        "rolled_back_seconds": round(rolled_back - decided, 1),
-        "after": after | gained,
+        "decision": {"seconds_from_onset": onset, **{key: run.decision[key] for key in ("reason", "message", "at")}},
+        "dial": {
+            "seconds_to_force": in_force,
+            "seconds_until_up": round(moments.up - moments.recovered, 1),
+            "seconds_to_rollback": round(moments.given_up - moments.dialled_again, 1),
+        },
+        **{act: fast[act] | _gained(fast[act], fast) for act in ("dialled", "after")},
+        "again": fast["again"] | {"speedup": _ratio(fast["again"], fast["plain_code"])},
+        "seconds_to_patch": patched,
+        "serving_again_seconds": round(moments.serving - moments.given_up, 1),
+        "rolled_back_seconds": round(moments.rolled_back - moments.given_up, 1),
         "promises": promises,
         "requests": _requests(run),
         "kserve": run.kserve,
@@ -139,12 +158,14 @@ def report(run: KServeRun) -> Report:
 
 
 def _promises(run: KServeRun) -> list[Report]:
-    """Seconds to the decision, and from there to the patched InferenceService."""
-    onset, decided, patched, *_ = run.moments
+    """Seconds to the decision, from there to the dial in force, and from a rollback to the patched InferenceService."""
+    moments = run.moments
     within = f"onset to decision within {int(run.guard['failureLimit']) + 1} windows"
+    in_force, patched = moments.dialled - moments.decided, moments.patched - moments.given_up
     measured = (
-        (within, run.decision_bound, round(decided - onset, 1)),
-        ("decision to InferenceService patched", _PATCH_SECONDS, round(patched - decided, 2)),
+        (within, run.decision_bound, round(moments.decided - moments.onset, 1)),
+        ("decision to no draft in any pod", _DIAL_SECONDS, round(in_force, 2)),
+        ("decision for a rollback to InferenceService patched", _PATCH_SECONDS, round(patched, 2)),
     )
     return [{"what": what, "at_most": most, "measured": took, "kept": took <= most} for what, most, took in measured]
 
@@ -165,6 +186,11 @@ def _act(run: KServeRun, act: str, fast: Mapping[str, Report]) -> Report:
     return accepted | fast[act] | {"speedup": _ratio(fast[act], fast[f"plain_{act}"])}
 
 
+def _gained(found: Report, fast: Mapping[str, Report]) -> Report:
+    """Against the baseline on the same traffic, and against speculation on it."""
+    return {"speedup": _ratio(found, fast["plain_drift"]), "speedup_over_drift": _ratio(found, fast["drift"])}
+
+
 def _ratio(fast: Report, slow: Report) -> float:
     return float(round(fast["tokens_per_second"] / slow["tokens_per_second"], 2))
 
@@ -182,20 +208,23 @@ def write(run: KServeRun, found: Report, folder: pathlib.Path) -> None:
 
 
 def draw(run: KServeRun, found: Report) -> Figure:
-    """Draw from the first measured second with speculation to the end; zero is the change of traffic."""
-    onset, span = run.moments.onset, Span(run.spans["code"].begin, run.spans["after"].end)
+    """Draw from the first measured second with speculation to the end; zero is the first change of traffic."""
+    moments, onset, span = run.moments, run.moments.onset, Span(run.spans["code"].begin, run.spans["after"].end)
     begin, end = span.begin - onset, span.end - onset
     figure = Figure(figsize=(9, 4.8))
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
     points = [(each.end - onset, accepted / drafted) for each, drafted, accepted in drafts(run.readings)]
-    upper.plot(*zip(*points, strict=True), ".-", color=drawing.GREEN)
+    upper.plot(*zip(*points, strict=True), ".", color=drawing.GREEN)
     _level(upper, (begin, end), run.minimum, f"guard: ≥ {run.minimum:g}")
     upper.set(ylabel="accepted / drafted", ylim=(-0.05, 1.05))
     seconds = slices(span, 1.0)
     middles = [(each.begin + each.end) / 2 - onset for each in seconds]
     lower.plot(middles, [rate(run.answers, each) for each in seconds], color=drawing.BLUE)
+    back, second = moments.recovered - onset, moments.second - onset
     _level(lower, (begin, 0), found["plain"]["tokens_per_second"], "plain, on code")
-    _level(lower, (0, end), found["plain"]["drift_tokens_per_second"], "plain, on drift")
+    _level(lower, (back, second), found["plain"]["tokens_per_second"], "")
+    _level(lower, (0, back), found["plain"]["drift_tokens_per_second"], "")
+    _level(lower, (second, end), found["plain"]["drift_tokens_per_second"], "plain, on drift")
     lower.set(ylabel="tokens/s", xlabel="seconds from the change of the traffic", xlim=(begin, end))
     lower.set_ylim(bottom=0)
     _mark(upper, lower, run)
@@ -212,15 +241,23 @@ def _level(axes: Axes, between: tuple[float, float], value: float, label: str) -
 
 
 def _mark(upper: Axes, lower: Axes, run: KServeRun) -> None:
-    decided, serving = (at - run.moments.onset for at in (run.moments.decided, run.moments.serving))
-    decision = f"decision: {run.rollback['reason']}, {decided:.1f} s"
-    labels = ((0.0, "the traffic drifts"), (decided, decision), (serving, f"a plain pod serves, {serving:.1f} s"))
-    for number, (at, label) in enumerate(labels):
+    moments = run.moments
+    labels = {
+        "drift": moments.onset,
+        f"dial off, {moments.decided - moments.onset:.1f} s": moments.decided,
+        "code again": moments.recovered,
+        "dial up": moments.up,
+        "drift again": moments.second,
+        "dial off": moments.dialled_again,
+        "rollback": moments.given_up,
+        "a plain pod serves": moments.serving,
+    }
+    for number, (label, at) in enumerate(labels.items()):
         for axes in (upper, lower):
-            axes.axvline(at, color=drawing.RED, linewidth=1)
-        # Neighbours may be seconds apart: every other label is a line higher.
-        offset = (3, 2 + 12 * (number % 2))
-        upper.annotate(label, (at, 1.05), offset, textcoords="offset points", color=drawing.RED, annotation_clip=False)
+            axes.axvline(at - moments.onset, color=drawing.RED, linewidth=1)
+        # Neighbours may be seconds apart: of three labels each is a line higher.
+        place, offset = (at - moments.onset, 1.05), (3, 2 + 12 * (number % 3))
+        upper.annotate(label, place, offset, textcoords="offset points", color=drawing.RED, annotation_clip=False)
 
 
 def readme(text: str, run: pathlib.Path = _RUN) -> str:

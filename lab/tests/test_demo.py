@@ -33,7 +33,9 @@ def run() -> KServeRun:
         "plain_drift": (Span(20, 35), 600),
         "code": (Span(80, 95), 900),
         "drift": (Span(ONSET, ONSET + 12), 240),
-        "after": (Span(140, 155), 540),
+        "dialled": (Span(113, 123), 570),
+        "again": (Span(180, 190), 840),
+        "after": (Span(340, 355), 540),
     }
     return KServeRun(
         guard=SPEC["guard"],
@@ -42,7 +44,7 @@ def run() -> KServeRun:
         answers=[
             DemoAnswer(at, at + 1, each) for span, each in acts.values() for at in range(int(span.begin), int(span.end))
         ],
-        failures=[(131.26, "Refused: no endpoints")],
+        failures=[(331.26, "Refused: no endpoints")],
         readings=[
             Reading(at=81, pod="p", drafted=0, accepted=0),
             Reading(at=94, pod="p", drafted=1000, accepted=730),
@@ -52,8 +54,12 @@ def run() -> KServeRun:
         spans={name: span for name, (span, _) in acts.items()},
         in_status={"code": 0.74, "drift": 0.0},
         minimum=0.4,
-        moments=Moments(ONSET, decided=ONSET + 12, patched=ONSET + 12.125, serving=131.25, rolled_back=132.0),
-        rollback={"reason": "AcceptanceRateLow", "message": "acceptance 0.00 < 0.40", "at": "2026-01-01T00:00:00Z"},
+        moments=Moments(
+            onset=ONSET, decided=ONSET + 12, dialled=ONSET + 12.75, recovered=125.0, up=180.0,
+            second=195.0, dialled_again=207.0, given_up=327.5, patched=327.625, serving=346.75,
+            rolled_back=348.0,
+        ),
+        decision={"reason": "AcceptanceRateLow", "message": "acceptance 0.00 < 0.40", "at": "2026-01-01T00:00:00Z"},
         steps={"plain service comes up": 22.1},
     )
 
@@ -65,9 +71,13 @@ def test_every_number_of_the_report_follows_from_what_was_measured(run: KServeRu
     code = {"acceptance": 0.73, "acceptance_in_status": 0.74, "tokens_per_second": 900, "spread": [900, 900]}
     assert found["code"] == code | {"speedup": 1.5}
     assert (found["drift"]["acceptance"], found["drift"]["speedup"]) == (0.0, 0.4)
-    assert (found["decision"]["seconds_from_onset"], found["decision"]["seconds_to_patch"]) == (12, 0.12)
+    assert (found["decision"]["seconds_from_onset"], found["seconds_to_patch"]) == (12, 0.12)
+    assert found["dial"] == {"seconds_to_force": 0.75, "seconds_until_up": 55, "seconds_to_rollback": 120.5}
+    assert (found["dialled"]["speedup"], found["dialled"]["speedup_over_drift"]) == (0.95, 2.38)
+    assert found["again"]["speedup"] == 1.4
     assert found["decision"]["reason"] == "AcceptanceRateLow"
     assert found["serving_again_seconds"] == pytest.approx(19.2)
+    assert found["rolled_back_seconds"] == 20.5
     assert (found["after"]["speedup"], found["after"]["speedup_over_drift"]) == (0.9, 2.25)
     assert (found["kserve"], found["steps"]) == ("0.20.0", {"plain service comes up": 22.1})
     windows = found["windows"]
@@ -77,38 +87,35 @@ def test_every_number_of_the_report_follows_from_what_was_measured(run: KServeRu
 def test_failed_requests_are_reported_with_their_time_and_their_error(run: KServeRun) -> None:
     """Nothing is hidden: a request that failed during the rollback is in the file."""
     found = demo.report(run)["requests"]
-    assert (found["ok"], found["failed"]) == (72, 1)
-    assert found["failures"] == [{"seconds_from_onset": 31.3, "why": "Refused: no endpoints"}]
+    assert (found["ok"], found["failed"]) == (92, 1)
+    assert found["failures"] == [{"seconds_from_onset": 231.3, "why": "Refused: no endpoints"}]
 
 
-@pytest.mark.parametrize(("decided", "patched", "kept"), [(15.0, 17.0, [True, True]), (15.1, 17.2, [False, False])])
+@pytest.mark.parametrize(("decided", "later", "kept"), [(15.0, 2.0, [True] * 3), (15.1, 2.1, [False] * 3)])
 def test_a_promise_is_kept_up_to_its_limit_and_no_further(
-    run: KServeRun, decided: float, patched: float, kept: list[bool]
+    run: KServeRun, decided: float, later: float, kept: list[bool]
 ) -> None:
-    """(failureLimit + 1) windows of 5 s to the decision; 2 s from there to the patch."""
-    moments = run.moments._replace(decided=ONSET + decided, patched=ONSET + patched)
+    """(failureLimit + 1) windows of 5 s to the decision; 2 s from there to the dial, and from a rollback to a patch."""
+    at = {"decided": ONSET + decided, "dialled": ONSET + decided + later, "patched": run.moments.given_up + later}
+    moments = dataclasses.replace(run.moments, **at)
     found = demo.report(dataclasses.replace(run, moments=moments))
     assert [each["kept"] for each in found["promises"]] == kept
-    assert ("NOT KEPT" in demo.words(found)) is (kept == [False, False])
+    assert ("NOT KEPT" in demo.words(found)) is (False in kept)
 
 
 def test_the_picture_counts_from_the_change_of_traffic(run: KServeRun) -> None:
     """From the first measured second with speculation to the last one after it, with honest zeros in between."""
     axes: list[Any] = demo.draw(run, demo.report(run)).axes
     upper, lower = axes
-    assert lower.get_xlim() == (-20, 55)
+    assert lower.get_xlim() == (-20, 255)
     accepted, *moments = upper.lines
     assert accepted.get_xydata() == pytest.approx(np.array([(-6, 0.73), (1, 0.73), (11, 0.0)]))
-    assert [each.get_xdata()[0] for each in moments] == [0, 12, 31.25]
-    assert {each.get_text() for each in upper.texts} >= {
-        "the traffic drifts",
-        "decision: AcceptanceRateLow, 12.0 s",
-        "a plain pod serves, 31.2 s",
-    }
+    assert [each.get_xdata()[0] for each in moments] == [0, 12, 25, 80, 95, 107, 227.5, 246.75]
+    assert {each.get_text() for each in upper.texts} >= {"drift", "dial off, 12.0 s", "dial up", "rollback"}
     by_second = dict(lower.lines[0].get_xydata())
-    assert (by_second[-19.5], by_second[5.5], by_second[20.5]) == (pytest.approx(900), pytest.approx(240), 0)
+    assert (by_second[-19.5], by_second[5.5], by_second[50.5]) == (pytest.approx(900), pytest.approx(240), 0)
     levels = [each.get_segments()[0].tolist() for each in lower.collections]
-    assert levels == [[[-20, 600], [0, 600]], [[0, 600], [55, 600]]]
+    assert [(first[0], last[0]) for first, last in levels] == [(-20, 0), (25, 95), (0, 25), (95, 255)]
 
 
 def test_the_files_are_the_report_and_its_picture(run: KServeRun, tmp_path: pathlib.Path) -> None:
@@ -129,6 +136,7 @@ def test_the_readme_and_the_page_show_the_recorded_run_and_no_request_of_it_fail
     assert f"{found['code']['speedup']} times as fast with its draft" in words
     assert f"at {found['drift']['speedup']} of the baseline speed" in words
     assert f"{found['decision']['seconds_from_onset']} s after the change the operator decides" in words
+    assert f"{found['dial']['seconds_to_force']} s after that the running engine drafts nothing" in words
     assert f"{found['serving_again_seconds']:.0f} s after that a baseline pod serves" in words
     assert f"No request of {found['requests']['ok']} failed" in words
     assert found["requests"]["failed"] == 0
@@ -140,9 +148,9 @@ def test_a_run_with_failed_requests_shows_them(run: KServeRun, tmp_path: pathlib
     file = tmp_path / "demo.json"
     front = " ".join(demo.readme((ROOT / "README.md").read_text(encoding="utf-8"), file).split())
     assert "a tiny model, 1.5 times as fast with its draft" in front
-    assert "1 of 73 requests failed" in front
+    assert "1 of 93 requests failed" in front
     page = demo.page((ROOT / "docs" / "demo.md").read_text(encoding="utf-8"), file)
-    for words in ("72 answered, 1 failed", "| 1.50x |", "| 0.40x |", "2.25x of before", "KServe 0.20.0"):
+    for words in ("92 answered, 1 failed", "| 1.50x |", "| 0.40x |", "2.25x of before", "KServe 0.20.0"):
         assert words in page
 
 

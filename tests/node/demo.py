@@ -1,4 +1,5 @@
-"""`make demo`: a draft pays, the traffic changes, and the operator takes speculation out, with all of it measured.
+"""`make demo`: a draft pays, the traffic changes, and the operator sets the dial to nothing. The traffic changes back,
+and the dial too. The second time it stays, and the operator takes speculation out. All of it is measured.
 
 docs/demo.md describes what is measured, and how. The service stays afterwards. `pytest tests/node` leaves this out.
 """
@@ -15,7 +16,7 @@ import yaml
 from hack.cluster import kserve, volumes
 from kubernetes.aio.client.exceptions import ApiException
 from lab import demo
-from lab.demo import DemoAnswer, KServeRun, Moments, Reading, Span
+from lab.demo import DemoAnswer, KServeRun, Reading, Span
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.node.film import LOST, Film
@@ -52,7 +53,7 @@ async def tiny(api: Api, model_folder: pathlib.Path) -> Service:
 
 
 async def test_the_demo(tiny: Service, cluster: pathlib.Path) -> None:
-    """Both promises are kept: the time to the decision, and from there to the patched InferenceService."""
+    """The promises are kept: the time to the decision, to the dial in force, and to the patched InferenceService."""
     spec = sample(SPECULATIVE)["spec"]
     run = KServeRun(guard=spec["guard"], strategy=spec["rollout"]["strategy"], kserve=kserve.running())
     try:
@@ -77,7 +78,7 @@ class Story:
         self._run = run
 
     async def tell(self) -> None:
-        """Measures the baseline on both topics, the draft on both, and what is served after the rollback."""
+        """Measures the baseline on both topics, the draft on both, and what is served after each decision."""
         with self._step("plain service comes up"):
             await self._apply(BASELINE, "Serving")
         with self._step("plain service measured"):
@@ -88,24 +89,46 @@ class Story:
         with self._step("speculation measured on code"):
             await self._measure("code", "code", verdict="Pass")
             self._run.minimum = float(self._film.status["guard"]["thresholds"]["acceptanceRate"])
-        await self._drift()
+        await self._drifts()
+        await self._recovers()
+        await self._stays()
         with self._step("measured after the rollback"):
             await self._measure("after", "drift")
 
-    async def _drift(self) -> None:
-        run, film = self._run, self._film
-        async with traffic(self._service, "drift", run) as onset:
+    async def _drifts(self) -> None:
+        run, film, moments = self._run, self._film, self._run.moments
+        async with traffic(self._service, "drift", run) as moments.onset:
             with self._step("the traffic drifts; the operator decides"):
-                decided = await film.phase("Responding", onset, 3 * run.decision_bound)
-                run.spans["drift"] = Span(onset, decided)
+                moments.decided = await film.phase("Dialled", moments.onset, 3 * run.decision_bound)
+                run.spans["drift"] = Span(moments.onset, moments.decided)
                 run.in_status["drift"] = self._acceptance()
-                run.rollback = film.status["guard"]["rollback"]
+                run.decision = film.status["guard"]["dial"]
+            with self._step("the engine drafts nothing"):
+                moments.dialled = await film.dialled(0, moments.onset, PATIENCE)
+            with self._step("measured with the dial at nothing"):
+                await asyncio.sleep(MEASURED)
+                run.spans["dialled"] = Span(moments.dialled, time.monotonic())
+
+    async def _recovers(self) -> None:
+        run, moments = self._run, self._run.moments
+        async with traffic(self._service, "code", run) as moments.recovered:
+            with self._step("the traffic is code again; the dial goes up"):
+                moments.up = await self._film.phase("Watching", moments.recovered, PATIENCE)
+            with self._step("speculation measured on code again"):
+                await asyncio.sleep(MEASURED)
+                run.spans["again"] = Span(moments.up, time.monotonic())
+
+    async def _stays(self) -> None:
+        run, film, moments = self._run, self._film, self._run.moments
+        async with traffic(self._service, "drift", run) as moments.second:
+            with self._step("the traffic drifts again, and stays"):
+                moments.dialled_again = await film.phase("Dialled", moments.second, 3 * run.decision_bound)
+                moments.given_up = await film.phase("Responding", moments.second, PATIENCE)
             with self._step("speculation is taken out"):
-                patched = await film.baseline(onset, PATIENCE)
-                serving = await film.serving(onset, PATIENCE)
-                rolled_back = await film.phase("RolledBack", onset, PATIENCE)
+                moments.patched = await film.baseline(moments.second, PATIENCE)
+                moments.serving = await film.serving(moments.given_up, PATIENCE)
+                moments.rolled_back = await film.phase("RolledBack", moments.given_up, PATIENCE)
                 await self._service.until("the speculating pod is gone", self._alone, 90)
-        run.moments = Moments(onset, decided, patched, serving, rolled_back)
 
     async def _apply(self, file: pathlib.Path, phase: str) -> None:
         begun = time.monotonic()

@@ -28,7 +28,9 @@ _SILENCE = 300
 
 
 class Seen(NamedTuple):
-    """The phase that the service entered, or the revision of a pod that became ready."""
+    """The phase that the service entered, the revision of a pod that became ready, or the tokens that each pod drafts
+    by the dial (empty: not each, or none is asked for).
+    """
 
     at: float
     what: str
@@ -54,6 +56,7 @@ class Film:
         self._tasks: list[asyncio.Task[None]] = []
         self.status: Object = {}
         self.phases: list[Seen] = []
+        self.dials: list[Seen] = []
         self.asked: list[Asked] = []
         self.arrivals: list[Seen] = []
         self.ready: set[str] = set()
@@ -96,6 +99,10 @@ class Film:
             phase = self.status.get("phase")
             if phase and (not self.phases or self.phases[-1].what != phase):
                 self.phases.append(Seen(at, phase))
+            dial = self.status.get("dial", {})
+            tokens = str(dial.get("tokens")) if dial.get("pods") and dial.get("pods") == dial.get("inForce") else ""
+            if not self.dials or self.dials[-1].what != tokens:
+                self.dials.append(Seen(at, tokens))
 
     def _pod(self, pod: Object, stays: bool, at: float) -> None:
         """Kubernetes sets the deletion time of a pod first, and its condition later."""
@@ -111,6 +118,12 @@ class Film:
         """Waits for a phase that is entered after a moment; returns when that was."""
         return await self._first(
             f"phase {wanted}", since, seconds, lambda: [each.at for each in self.phases if each.what == wanted]
+        )
+
+    async def dialled(self, tokens: int, since: float, seconds: float) -> float:
+        """Waits until each pod answers that it drafts so many tokens, after a moment; returns when that was."""
+        return await self._first(
+            f"the dial at {tokens}", since, seconds, lambda: [e.at for e in self.dials if e.what == str(tokens)]
         )
 
     async def baseline(self, since: float, seconds: float) -> float:

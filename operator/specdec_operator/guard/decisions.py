@@ -75,11 +75,23 @@ class Reduction(_Decision):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What was drafted in a window in which the dial was at nothing, apart from its probes."""
+    """What was drafted in a window in which the dial was at nothing, apart from its probes. One that two windows share
+    is kept as one.
+    """
 
-    drafted: float = field(metadata=means("Drafted tokens."))
-    accepted: float = field(metadata=means("Accepted tokens of these."))
-    drafts: float = field(metadata=means("Drafts."))
+    number: int = field(default=0, metadata=means("Number of the last probe that had begun by then, from 1 on."))
+    drafted: float = field(default=0.0, metadata=means("Drafted tokens."))
+    accepted: float = field(default=0.0, metadata=means("Accepted tokens of these."))
+    drafts: float = field(default=0.0, metadata=means("Drafts."))
+
+    def plus(self, other: "Probe") -> "Probe":
+        """Both together, as the newer of the two."""
+        return Probe(
+            number=max(self.number, other.number),
+            drafted=self.drafted + other.drafted,
+            accepted=self.accepted + other.accepted,
+            drafts=self.drafts + other.drafts,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

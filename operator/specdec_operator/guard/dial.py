@@ -153,10 +153,19 @@ def probe(at: float, settle: float, now: float) -> tuple[bool, float]:
 
     The probe is the end of each cycle, so that the dial is followed before the first one.
     """
-    cycle = min(_LONGEST_CYCLE, settle / _CYCLES)
+    cycle = _cycle(settle)
     begun = at + math.floor((now - at) / cycle) * cycle
     probes_at = begun + cycle * (1 - PROBED)
     return (True, begun + cycle) if now >= probes_at else (False, probes_at)
+
+
+def probes_begun(at: float, settle: float, now: float) -> int:
+    """How many probes have begun, the present one included."""
+    return math.floor((now - at) / _cycle(settle) + PROBED)
+
+
+def _cycle(settle: float) -> float:
+    return min(_LONGEST_CYCLE, settle / _CYCLES)
 
 
 def by_guard(at: float, reason: str, message: str, started: int, settle: float, now: float) -> DialRequest:

@@ -6,18 +6,20 @@ Docstrings of rules are lines of the documentation.
 
 import math
 from dataclasses import replace
+from functools import reduce
 from typing import Final
 
 from specdec_operator.guard.decisions import Probe
+from specdec_operator.guard.dial import probes_begun
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.state import Observation, Phase, State
 from specdec_operator.guard.tries import respond, tries_are_left
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.windows_in_a_row import is_fresh
 
-_FEWEST_WINDOWS: Final = 2
-"""Windows with probes without which nothing is concluded: one may be a mood of the traffic."""
-_MOST_WINDOWS: Final = 60
+_FEWEST: Final = 2
+"""Probes without which nothing is concluded: one may be a mood of the traffic."""
+_MOST: Final = 60
 
 
 def no_dial_was_decided(state: State, observation: Observation, now: float) -> bool:
@@ -31,7 +33,7 @@ def dial_is_not_followed(state: State, observation: Observation, now: float) -> 
 
 
 def acceptance_recovered(state: State, observation: Observation, now: float) -> bool:
-    """The newest probes of at least two windows and `minDraftTokens` tokens reach the minimum, and a retry is left."""
+    """The newest probes, two at least and of `minDraftTokens` tokens, reach the minimum, and a retry is left."""
     may = tries_are_left(state, observation.policy) and observation.policy.acts
     return may and _passes(state, observation) is True
 
@@ -73,13 +75,17 @@ def roll_back(state: State, observation: Observation, now: float) -> State:
 
 
 def note_probes(state: State, observation: Observation, now: float) -> State:
-    """The window's probes are added, and the oldest that a judgement does not need are dropped."""
+    """The window's probe is added, and the oldest that a judgement does not need are dropped."""
     after = replace(state, judged=math.floor(observation.closed))
     dial, probe, verdict = state.dial, observation.probe, observation.verdict
     of_dial = verdict is not None and verdict.reason is Reason.DIALLED  # any other window could not be read
     if dial is None or probe is None or not of_dial or probe.drafted <= 0:
         return after
-    return replace(after, dial=replace(dial, probes=_newest((*dial.probes, probe), _fewest_tokens(observation))))
+    number = probes_begun(dial.at, observation.policy.settle, observation.closed)
+    if not number:  # drafted before the dial was followed
+        return after
+    probes = _added(dial.probes, replace(probe, number=number))
+    return replace(after, dial=replace(dial, probes=_newest(probes, _fewest_tokens(observation))))
 
 
 def _roll_back(state: State, observation: Observation, found: str, now: float) -> State:
@@ -91,29 +97,32 @@ def _fewest_tokens(observation: Observation) -> int:
     return observation.thresholds.min_draft_tokens if observation.thresholds else 1
 
 
+def _added(probes: tuple[Probe, ...], probe: Probe) -> tuple[Probe, ...]:
+    """With one more. One that two windows share stays one."""
+    if probes and probes[-1].number == probe.number:
+        return (*probes[:-1], probes[-1].plus(probe))
+    return (*probes, probe)
+
+
 def _newest(probes: tuple[Probe, ...], tokens: int) -> tuple[Probe, ...]:
     """The newest probes that are enough together."""
-    for first in range(len(probes) - _FEWEST_WINDOWS, -1, -1):
+    for first in range(len(probes) - _FEWEST, -1, -1):
         if sum(each.drafted for each in probes[first:]) >= tokens:
             return probes[first:]
-    return probes[-_MOST_WINDOWS:]
+    return probes[-_MOST:]
 
 
 def _passes(state: State, observation: Observation) -> bool | None:
     """Whether the probes reach the minimum; None while they are too few."""
     probes, limits = state.dial.probes if state.dial else (), observation.thresholds
     drafted = sum(each.drafted for each in probes)
-    if limits is None or len(probes) < _FEWEST_WINDOWS or drafted < limits.min_draft_tokens:
+    if limits is None or len(probes) < _FEWEST or drafted < limits.min_draft_tokens:
         return None
     return _reaches(_sum(probes), limits)
 
 
 def _sum(probes: tuple[Probe, ...]) -> Probe:
-    return Probe(
-        drafted=sum(each.drafted for each in probes),
-        accepted=sum(each.accepted for each in probes),
-        drafts=sum(each.drafts for each in probes),
-    )
+    return reduce(Probe.plus, probes, Probe())
 
 
 def _reaches(probe: Probe, limits: Thresholds) -> bool:

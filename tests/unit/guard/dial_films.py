@@ -51,13 +51,23 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "Observe sets no dial": (make_state(failures=2), ((3, FAILS | {"mode": GuardMode.OBSERVE}),), [WATCH]),
     "the mood of the traffic passes": (
         dialled(),
-        ((120, window(1)), (240, window(40)), (360, window(40)), (480, FAILS)),
+        ((160, window(1)), (310, window(40)), (460, window(40)), (580, FAILS)),
         [DIALLED, DIALLED, WATCH, WATCH],
     ),
-    "one good window is not enough": (dialled(), ((120, window(200, 300)),), [DIALLED]),
+    "one good probe is not enough": (dialled(), ((160, window(200, 300)),), [DIALLED]),
+    "nor is one that two windows share": (
+        dialled(),
+        ((149, window(90, 99)), (269, window(90, 99))),
+        [DIALLED, DIALLED],
+    ),
+    "what was drafted before the dial was followed is no probe": (
+        dialled(),
+        ((60, window(90, 99)), (180, window(90, 99))),
+        [DIALLED, DIALLED],
+    ),
     "the failure stands": (
         dialled(),
-        ((120, window(1)), (240, window(1)), (600, ANSWERS)),
+        ((160, window(1)), (310, window(1)), (600, ANSWERS)),
         [DIALLED, DIALLED, RESPOND],
     ),
     "without traffic nothing is decided": (dialled(), ((120, window(0, 0)), (9999, ANSWERS)), [DIALLED, DIALLED]),

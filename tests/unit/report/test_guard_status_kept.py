@@ -73,7 +73,7 @@ PAIRS = st.builds(
     pods=st.tuples(COUNTS, COUNTS),
 )
 REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
-PROBES = st.lists(st.builds(Probe, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
+PROBES = st.lists(st.builds(Probe, number=COUNTS, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
 DIALS = st.builds(DialDecision, reason=WORDS, message=WORDS, at=TIMES, probes=PROBES)
 LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
