@@ -69,3 +69,25 @@ async def more(service: Service, film: Film, than: float) -> bool:
 def _drafted(page: str) -> float:
     lines = [each for each in page.splitlines() if each.startswith("vllm:spec_decode_num_draft_tokens_total")]
     return sum(float(each.rpartition(" ")[2]) for each in lines)
+
+
+async def test_a_draft_that_fails_is_dialled_to_nothing_and_comes_back_with_its_traffic(
+    service: Service, film: Film
+) -> None:
+    """By the guard, in the running pods: none restarts, and nothing is rolled out."""
+    rollout = {"replicas": 2, "rollout": {"strategy": "Surge", "deadline": "10m"}}
+    await service.apply(DRAFT, rollout, retry={"limit": 3}, dial={"settle": "2m"})
+    await film.phase("Watching", 0, 300)
+    before = {each["metadata"]["uid"] for each in await pods(service)}
+    await service.verdict("Pass", "code")
+    async with Crowd(service, "drift", 2):
+        decided = await film.phase("Dialled", 0, 120)
+        print(f"in force {await film.dialled(0, decided, WITHIN) - decided:.2f} s after the decision")
+        await service.condition("SpeculationActive", "Dialled")
+    recovered = time.monotonic()
+    async with Crowd(service, "code", 2):
+        await film.phase("Watching", recovered, 150)
+    await service.verdict("Pass", "code")
+    assert {each["metadata"]["uid"] for each in await pods(service)} == before
+    status = await service.status()
+    assert (status["guard"]["rollbacks"], status["guard"]["retries"]) == (0, 1)

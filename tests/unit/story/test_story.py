@@ -164,4 +164,4 @@ def test_each_line_is_news() -> None:
     assert heads.count("Fail") == 2
     assert [each.text for each in shown if each.head == "InferenceService"][1] == "without --speculative-config"
     assert len({(each.at, each.head, each.text) for each in shown}) == len(shown)
-    assert outcome(told()) == ("Decided 20 s after the traffic changed; the baseline served 19 s after the decision.")
+    assert outcome(told()) == ("Decided 20 s after the traffic changed; the baseline served 26 s after the decision.")
