@@ -64,14 +64,19 @@ def pointless(act: UserCommand, service: Untrusted) -> str:
     if not guards and not service.of("spec", "speculation").there:
         return "the service requests no speculation, so there is nothing to roll back or to retry"
     guard = service.of("status", "guard")
-    if act is UserCommand.RETRY and guard.there and not guard.of("rollback").there and not guard.of("reduced").there:
+    if act is UserCommand.RETRY and guard.there and not _takes_back(guard):
         phase = guard.of("state").text
         way_out = ": fix the problem that its message names" if phase == Phase.STALLED else ""
         return (
-            "the guard has not rolled back or reduced anything, so there is nothing to retry; the service is "
+            "the guard has not rolled back, reduced or dialled anything, so there is nothing to retry; the service is "
             f"{phase or 'new'}{way_out}"
         )
     return ""
+
+
+def _takes_back(guard: Untrusted) -> bool:
+    """Whether less is served than the spec requests, by a decision of the guard."""
+    return any(guard.of(decision).there for decision in ("rollback", "reduced", "dial"))
 
 
 def taken_note(act: UserCommand, service: Untrusted, value: str) -> bool:
@@ -91,7 +96,7 @@ def ended(act: UserCommand, service: Untrusted, value: str) -> CommandOutcome | 
     told = f"{phase}: {status.of('message').text}"
     if phase == Phase.STALLED:
         return CommandOutcome(good=False, message=told)
-    if act is UserCommand.RETRY and (guard.of("rollback").there or guard.of("reduced").there):
+    if act is UserCommand.RETRY and _takes_back(guard):
         return CommandOutcome(good=False, message=f"the guard took speculation out again, {told}")
     if phase not in (Phase.WATCHING, Phase.SERVING) and (act is UserCommand.RETRY or phase != Phase.ROLLED_BACK):
         return None

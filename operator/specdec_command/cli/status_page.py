@@ -22,7 +22,8 @@ Row = tuple[str, str | Text]
 TOLD_IN_ROWS: Final = ("Ready", "RolledBack", "GuardPassing", "SpeculationActive", "Held")
 """Conditions that have a row of their own under another heading."""
 _BEFORE_VERDICT: Final = (
-    *("requested", "served", "ready", "url", "rolling back", "rolled back", "reduced", "lowered", "would", "comparing"),
+    *("requested", "served", "ready", "url", "rolling back", "rolled back", "dialled", "reduced", "lowered", "would"),
+    "comparing",
 )
 _AFTER_VERDICT: Final = (
     *("costs", "failures", "regret", "guard", "held", "rollbacks", "restarts", "last good"),
@@ -81,7 +82,7 @@ def _why(status: Untrusted) -> str:
     """Why it is in its phase, if no other row shows it."""
     guard = status.of("guard")
     message = status.of("message").text
-    shown = {guard.of(*path, "message").text for path in ((), ("rollback",), ("reduced",), ("lowered",))}
+    shown = {guard.of(*path, "message").text for path in ((), ("rollback",), ("dial",), ("reduced",), ("lowered",))}
     return "" if message in shown else joined(": ", status.of("reason").text, message)
 
 

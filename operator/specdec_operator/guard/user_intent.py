@@ -58,7 +58,7 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     if intent.rollback is not None and intent.rollback != state.handled_rollback:
         return _rolled_back(state, intent, now)
     if intent.retry is not None and intent.retry != state.handled_retry:
-        if state.rollback is None and state.reduced is None:
+        if state.rollback is None and state.reduced is None and state.dial is None:
             return replace(state, handled_retry=intent.retry)
         return _anew(state, intent, now)
     if intent.measure and not state.attempted and state.rollback is None:

@@ -32,7 +32,7 @@ def test_a_pipe_gets_all_of_it_at_once() -> None:
     assert (code, time.monotonic() - begun < 15) == (0, True)
     assert "\x1b" not in output
     assert not [each for each in output.splitlines() if each != each.rstrip() or len(each) > 110]
-    assert "01:31  Responding" in output
+    assert "01:37  Responding" in output
     assert "$ specdec retry tiny -n demo" in output
 
 

@@ -55,7 +55,8 @@ def test_a_value_contains_the_time_and_the_reason_in_one_short_line() -> None:
         (
             UserCommand.RETRY,
             service("Watching"),
-            "the guard has not rolled back or reduced anything, so there is nothing to retry; the service is Watching",
+            "the guard has not rolled back, reduced or dialled anything, so there is nothing to retry; "
+            "the service is Watching",
         ),
         (UserCommand.RETRY, service("Stalled"), "the service is Stalled: fix the problem that its message names"),
         (UserCommand.RETRY, Untrusted({"spec": {"speculation": {"method": "mtp"}}}), ""),

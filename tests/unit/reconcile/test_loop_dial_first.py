@@ -180,3 +180,15 @@ async def test_a_users_own_setting_goes_before_the_guards() -> None:
     stage.sis |= {"annotations": {}}
     await stage.run(2)
     assert (engine.drafting, stage.cluster.status["dial"]["reason"]) == (0, "AcceptanceRateLow")
+
+
+async def test_a_retry_by_a_user_ends_the_dial_at_once() -> None:
+    """As it ends a rollback, and without a rollout: the same pods are requested."""
+    stage, engine = await failing()
+    before = stage.revision
+    await stage.until("Dialled")
+    engine.acceptance = 0.8
+    stage.sis |= {"annotations": {"specdec.io/retry": "1"}}
+    await stage.until("Watching")
+    assert (engine.drafting, stage.revision) == (None, before)
+    assert stage.cluster.status["guard"]["handledRetry"] == "1"
