@@ -91,7 +91,7 @@ class DialView:
     @property
     def in_force(self) -> int:
         """Pods that draft as asked for."""
-        return sum(self._follows(pod) for pod in self.pods)
+        return sum(self.follows(pod) for pod in self.pods)
 
     @property
     def settled(self) -> bool:
@@ -103,13 +103,14 @@ class DialView:
         """Why some pods do not draft as asked for, by the first of them; empty if all do."""
         if self.refused or self.denied:
             return self.refused or self.denied
-        others = [pod for pod in self.pods if not self._follows(pod)]
+        others = [pod for pod in self.pods if not self.follows(pod)]
         if not others:
             return ""
         answer = self.answers.get(others[0], NO_ANSWER)
         return f"pod {others[0]}: {answer.refused or answer.why}"
 
-    def _follows(self, pod: str) -> bool:
+    def follows(self, pod: str) -> bool:
+        """Whether a pod drafts as asked for."""
         answer, asked = self.answers.get(pod), self.request
         if asked is None or answer is None or not answer.offered:
             return False
@@ -191,13 +192,17 @@ def due_settings(request: DialRequest | None, pods: Mapping[str, tuple[str, str]
     after half of its time.
     """
     if request is None:
-        ours = {pod for pod, (_, has) in pods.items() if str(_read(has).get("decision", "")).startswith(_OURS)}
-        return dict.fromkeys(ours)
+        return dict.fromkeys(pod for pod, (_, has) in pods.items() if is_ours(has))
     return {
         pod: setting(request, revision, now)
         for pod, (revision, has) in pods.items()
         if not _holds(_read(has), request, revision, now)
     }
+
+
+def is_ours(text: str) -> bool:
+    """Whether a pod's annotation is a setting of the operator."""
+    return str(_read(text).get("decision", "")).startswith(_OURS)
 
 
 def _read(text: str) -> Mapping[str, Any]:

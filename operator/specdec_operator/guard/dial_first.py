@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Final
 
+from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.decisions import Probe
 from specdec_operator.guard.dial import probes_begun
 from specdec_operator.guard.policy import Thresholds
@@ -27,6 +28,11 @@ def no_dial_was_decided(state: State, observation: Observation, now: float) -> b
     return state.dial is None
 
 
+def guard_only_observes(state: State, observation: Observation, now: float) -> bool:
+    """The guard's mode is Observe."""
+    return observation.policy.mode is GuardMode.OBSERVE
+
+
 def dial_is_not_followed(state: State, observation: Observation, now: float) -> bool:
     """A pod still drafts after 30 s, or does not answer, or the operator has no permission to set its dial."""
     return bool(observation.dial_trouble) and observation.policy.acts
@@ -34,16 +40,16 @@ def dial_is_not_followed(state: State, observation: Observation, now: float) -> 
 
 def acceptance_recovered(state: State, observation: Observation, now: float) -> bool:
     """The newest probes, two at least and of `minDraftTokens` tokens, reach the minimum, and a retry is left."""
-    may = tries_are_left(state, observation.policy) and observation.policy.acts
+    may = tries_are_left(state, observation.policy) and observation.policy.acts and not observation.by_hand
     return may and _passes(state, observation) is True
 
 
 def failure_stands(state: State, observation: Observation, now: float) -> bool:
     """`dial.settle` has passed, and the newest probes stay below the minimum, or no retry is left. Without enough
-    traffic to judge, the dial stays at nothing.
+    traffic to judge, or with the user's own setting, the dial stays.
     """
-    dial = state.dial
-    if dial is None or not observation.policy.acts or now - dial.at < observation.policy.settle:
+    dial, waits = state.dial, observation.by_hand or not observation.policy.acts
+    if dial is None or waits or now - dial.at < observation.policy.settle:
         return False
     return _passes(state, observation) is False or not tries_are_left(state, observation.policy)
 
@@ -79,7 +85,7 @@ def note_probes(state: State, observation: Observation, now: float) -> State:
     after = replace(state, judged=math.floor(observation.closed))
     dial, probe, verdict = state.dial, observation.probe, observation.verdict
     of_dial = verdict is not None and verdict.reason is Reason.DIALLED  # any other window could not be read
-    if dial is None or probe is None or not of_dial or probe.drafted <= 0:
+    if dial is None or probe is None or not of_dial or probe.drafted <= 0 or observation.by_hand:
         return after
     number = probes_begun(dial.at, observation.policy.settle, observation.closed)
     if not number:  # drafted before the dial was followed
@@ -109,7 +115,7 @@ def _newest(probes: tuple[Probe, ...], tokens: int) -> tuple[Probe, ...]:
     for first in range(len(probes) - _FEWEST, -1, -1):
         if sum(each.drafted for each in probes[first:]) >= tokens:
             return probes[first:]
-    return probes[-_MOST:]
+    return probes if len(probes) <= _MOST else (probes[0].plus(probes[1]), *probes[2:])
 
 
 def _passes(state: State, observation: Observation) -> bool | None:

@@ -54,7 +54,7 @@ class Phase(StrEnum):
     """Nothing is watched: the spec requests no speculation, or the guard is off."""
 
 
-_WITH_BASELINE_PODS: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.DIALLED, Phase.RESPONDING})
+_WITH_BASELINE_PODS: Final = frozenset({Phase.WARMING_UP, Phase.WATCHING, Phase.RESPONDING})
 """Phases in which baseline pods may run next to the speculating ones."""
 
 
@@ -269,7 +269,7 @@ class Observation:
     pair, findings: the comparison with baseline pods; recent: the traffic of the last windows, oldest first.
     thresholds: what windows are compared with. baseline_pods: the progress of the baseline pods.
     dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
-    do, or may still. probe: what the closed window drafted while the dial was at nothing.
+    do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
@@ -298,6 +298,7 @@ class Observation:
     baseline_pods: BaselinePodsView = field(default_factory=BaselinePodsView)
     dials: bool = False
     dial_trouble: str = ""
+    by_hand: bool = False
     probe: Probe | None = None
 
     @property

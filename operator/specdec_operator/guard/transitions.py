@@ -77,6 +77,7 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
         ),
         Phase.DIALLED: (
             TransitionRule(dial_first.no_dial_was_decided, dial_first.begin_again),
+            TransitionRule(dial_first.guard_only_observes, dial_first.begin_again),
             TransitionRule(rollout.other_pods_are_asked_for, rollout.roll_out),
             TransitionRule(rollout.guard_is_off, rollout.enter_serving),
             TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),

@@ -104,16 +104,19 @@ def _taken(state: State, action: Action, observation: Observation, reason: str, 
     """The state after a step was taken."""
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # the others were replaced already
     state = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None)
-    state = replace(state, restarting=(), set_aside=None, dial=None)
+    dial = state.dial if action is Action.RESTART_POD else None  # the other pods draft nothing meanwhile
+    state = replace(state, restarting=(), set_aside=None, dial=dial)
     match action:
         case Action.LOWER_MEMORY:
             steps = state.lowering.steps + 1 if state.lowering else 1
             lowering = Lowering(reason=reason, message=message, at=now, steps=steps)
             return replace(state, phase=Phase.RESPONDING, lowering=lowering)
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
-            return replace(state, phase=Phase.WARMING_UP, restarting=there[:1], restarts=state.restarts + 1)
+            phase = Phase.WARMING_UP if dial is None else Phase.DIALLED
+            return replace(state, phase=phase, restarting=there[:1], restarts=state.restarts + 1)
         case Action.DIAL:
-            return replace(state, phase=Phase.DIALLED, dial=DialDecision(reason=reason, message=message, at=now))
+            decided = DialDecision(reason=reason, message=message, at=now)
+            return replace(state, phase=Phase.DIALLED, dial=decided, control=None)
         case Action.REDUCE_TOKENS:
             reduced = Reduction(reason=reason, message=message, at=now, tokens=observation.fewer or 1)
             return replace(state, phase=Phase.RESPONDING, reduced=reduced)

@@ -47,6 +47,7 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     A hash that the status has lost shows no change: its decisions stay.
     """
     state = state if state.speculation else replace(state, speculation=intent.speculation)
+    state = state if state.phase is Phase.DIALLED else replace(state, dial=None)  # of a status that others changed
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)

@@ -110,13 +110,15 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
     stalled = memory.window.stalled(thresholds) if memory.window else {}
     failures = failures_of(desired.pods, now, stalled)
     observation = _observation(sis, desired, observed, memory.closed, better, failures)
+    view = view_of(sis, desired, observed.objects.pods, memory.dial, now)
     observation = replace(
         observation,
         pod_times=pod_times(desired.pods, frozenset(stalled), now),
         baseline_pods=baseline_pods,
         thresholds=thresholds,
         dials=offered(desired, memory.dial, now),
-        dial_trouble=trouble_of(view_of(sis, desired, observed.objects.pods, memory.dial, now), memory.dial, now),
+        by_hand=view.request is not None and view.request.by_hand,
+        dial_trouble=trouble_of(view, memory.dial, now),
     )
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
@@ -225,6 +227,8 @@ def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float
         memory = replace(memory, window=None, judged=None)
     elif changed(memory.dial.request, decision.dial.request):
         memory = replace(memory, window=None)
+    elif decision.dial.pods and decision.dial.settled and not memory.dial.followed:
+        memory = replace(memory, window=None, dial=replace(memory.dial, followed=True))  # before that, pods drafted on
     elif before is not None and (
         before.subject != state.subject or _has_baseline_pods(before) is not _has_baseline_pods(state)
     ):

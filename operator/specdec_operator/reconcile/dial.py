@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Protocol
 
-from specdec_operator.errors import OperatorError
+from specdec_operator.errors import OperatorError, Unavailable
 from specdec_operator.guard.dial import (
     NO_ANSWER,
     DialRequest,
@@ -20,6 +20,8 @@ from specdec_operator.guard.dial import (
     by_hand,
     changed,
     due_settings,
+    is_ours,
+    setting,
 )
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.kube.cluster import Cluster
@@ -34,6 +36,10 @@ _SOON: Final = 0.3
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
+_AFTER_PROBE: Final = 3.0
+"""Seconds until pods are read after a probe: each of them ends it a moment later."""
+_DENIALS: Final = frozenset({"Forbidden", "AdmissionRefused"})
+"""Reasons of errors that another try does not mend."""
 _FOLLOWED: Final = 20.0
 """Seconds after which a pod that does not follow is answered by a rollout."""
 _LATER: Final = 15.0
@@ -60,12 +66,19 @@ def dialled_pods(desired: Desired, pods: tuple[PodView, ...], memory: DialMemory
     """The pods that have a dial: those of the requested revision, or else those that a decision of the guard replaces,
     as long as they serve.
     """
+    watched = _watched(desired, pods)
+    if _leaving(desired.state) is None:
+        return watched
+    return tuple(each for each in watched if memory.offers.get(each.name) or is_ours(each.dial))
+
+
+def _watched(desired: Desired, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    """The pods that may have a dial. Whether one that is replaced has it, only its answer or its setting shows."""
+    if desired.guest is not None:
+        return ()
     if _leaving(desired.state) is not None:
-        new = desired.rendered.revision
-        return tuple(
-            each for each in pods if each.revision != new and not each.deleting and memory.offers.get(each.name)
-        )
-    return desired.pods if desired.guest is None and has_dial(desired.plan) else ()
+        return tuple(each for each in pods if each.revision != desired.rendered.revision and not each.deleting)
+    return desired.pods if has_dial(desired.plan) else ()
 
 
 def _leaving(state: State) -> DialRequest | None:
@@ -91,14 +104,18 @@ def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialM
 
 
 def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tuple[DialRequest | None, str]:
-    """What is asked, and why the user's annotation is not followed. A user's own setting goes before the guard's."""
-    if (leaving := _leaving(desired.state)) is not None:
-        return leaving, ""
+    """What is asked, and why the user's annotation is not followed. A user's own setting goes before the guard's, but
+    pods that are replaced draft no more than the guard decided.
+    """
     request, refused = by_hand(sis.dial, desired.plan.tokens, now)
+    if (leaving := _leaving(desired.state)) is not None:
+        lower = request is not None and request.tokens < leaving.tokens
+        return request if lower else leaving, ""
     dial = desired.state.dial
     if request is not None or dial is None:
         return request, refused
     started = desired.plan.tokens or min((each for each in memory.offers.values() if each), default=0)
+    started = 0 if sis.held else started  # a hold keeps everything as it is
     return by_guard(dial.at, dial.reason, dial.message, started, sis.spec.guard.settle, now), refused
 
 
@@ -109,12 +126,13 @@ def offered(desired: Desired, memory: DialMemory, now: float) -> bool:
 
 
 def trouble_of(view: DialView, memory: DialMemory, now: float) -> str:
-    """Why the dials are not followed, once there was time enough for that; empty if they are."""
+    """Why the dials are not followed, once there was time enough for that; empty if they are. The time of each pod
+    counts from the first answer by which it does not follow.
+    """
     if view.denied:
         return view.denied
-    if view.request is None or memory.request != view.request or now - memory.since < _FOLLOWED or view.settled:
-        return ""
-    return view.trouble
+    late = any(now - memory.late.get(pod, now) >= _FOLLOWED for pod in view.pods)
+    return view.trouble if late and memory.request == view.request else ""
 
 
 async def read_dials(
@@ -138,8 +156,9 @@ async def read_dials(
         every = all(offers.get(pod.name) for pod in ready)
         return replace(memory, dial=replace(dial, due=math.inf if every else now + _RARELY))
     view = DialView(request=dial.request, pods=tuple(answers), answers=answers)
-    pause = _LATER if view.settled or now - dial.since > _EAGER else _SOON
-    return replace(memory, dial=replace(dial, answers=answers, due=now + pause))
+    late = {pod: dial.late.get(pod, now) for pod in answers if not view.follows(pod)}
+    eager = any(now - each <= _EAGER for each in late.values())
+    return replace(memory, dial=replace(dial, answers=answers, late=late, due=now + (_SOON if eager else _LATER)))
 
 
 def _is_readable(pod: PodView) -> bool:
@@ -161,7 +180,7 @@ async def set_dials(
     A refusal is remembered and shown, and tried again after a while: nothing else waits for it.
     """
     dialled = dialled_pods(desired, pods, memory.dial)
-    dial = _asked(memory.dial, view, desired, dialled, now)
+    dial = _asked(memory.dial, view, desired, _watched(desired, pods), now)
     if now >= dial.again:
         dial = await _written(cluster, key, view, dialled, dial, now)
     due = math.inf if dial.request is None else dial.due  # what pods offer is read when a window closes
@@ -177,6 +196,10 @@ async def _written(
     written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY}
     has = {pod.name: (pod.revision or "", _present(pod, written.get(pod.name))) for pod in dialled}
     due = due_settings(view.request, has, now)
+    if view.request is not None:  # by a clock that went back, a setting may be refused that is right by now
+        refused = {pod: each for pod, each in dial.answers.items() if each.refused and not view.follows(pod)}
+        revisions = {pod: revision for pod, (revision, _) in has.items() if pod in refused and pod not in written}
+        due |= {pod: setting(view.request, revision, now) for pod, revision in revisions.items()}
     pods = [pod for pod in dialled if pod.name in due]
     errors = await asyncio.gather(*(_set(cluster, key, pod, due[pod.name]) for pod in pods))
     written |= {
@@ -184,28 +207,39 @@ async def _written(
         for pod, error in zip(pods, errors, strict=True)
         if not error
     }
-    denied = next(filter(None, errors), "")
-    if not denied:
-        return replace(dial, written=written, denied="", again=0.0)
-    return replace(dial, written=written, denied=denied, again=now + _LATER, denied_at=now)
+    forbidden = next((str(each) for each in errors if each and each.reason in _DENIALS), "")
+    again = now + _LATER if any(errors) else 0.0
+    denied_at = now if forbidden else dial.denied_at
+    return replace(dial, written=written, denied=forbidden, again=again, denied_at=denied_at)
 
 
 def _asked(
-    before: DialMemory, view: DialView, desired: Desired, dialled: tuple[PodView, ...], now: float
+    before: DialMemory, view: DialView, desired: Desired, watched: tuple[PodView, ...], now: float
 ) -> DialMemory:
     """The memory with the pods and the request that hold from now on."""
-    names = frozenset(pod.name for pod in dialled)
+    names = frozenset(pod.name for pod in watched)
     offers = {pod: tokens for pod, tokens in before.offers.items() if pod in names}
     memory = replace(before, port=port_of(desired.plan.spec.engine), watched=names, offers=offers)
-    if before.request == view.request:
-        unknown = any(_is_readable(pod) and not offers.get(pod.name) for pod in dialled)
-        return replace(memory, due=now) if view.request is None and unknown and before.due == math.inf else memory
-    # What was read before a probe holds after it: the probe itself is not read, because nothing waits for it.
-    kept = view.request is not None and not changed(before.request, view.request)
-    probes = view.request is not None and view.request.rest is not None
-    due = math.inf if view.request is None or probes else now + _SOON
-    answers = before.answers if kept else {}
-    return replace(memory, request=view.request, since=now, answers=answers, due=due, again=0.0)
+    ready = [pod.name for pod in watched if _is_readable(pod)]
+    if before.request != view.request:
+        return _anew(memory, view.request, now)
+    if view.request is None:
+        unknown = any(not offers.get(pod) for pod in ready)
+        return replace(memory, due=now) if unknown and before.due == math.inf else memory
+    new = view.request.rest is None and any(pod not in before.answers for pod in ready)
+    return replace(memory, due=min(memory.due, now + _SOON)) if new else memory
+
+
+def _anew(before: DialMemory, request: DialRequest | None, now: float) -> DialMemory:
+    """With another request. What was read before a probe holds after it: the probe itself is not read, because nothing
+    waits for it, and its pods end it a moment later.
+    """
+    memory = replace(before, request=request, again=0.0)
+    if request is None:
+        return replace(memory, answers={}, late={}, followed=False, due=math.inf)
+    if changed(before.request, request):
+        return replace(memory, answers={}, late={}, followed=False, due=now + _SOON)
+    return replace(memory, due=math.inf if request.rest is not None else now + _AFTER_PROBE)
 
 
 def _present(pod: PodView, written: WrittenSetting | None) -> str:
@@ -213,12 +247,14 @@ def _present(pod: PodView, written: WrittenSetting | None) -> str:
     return written.text if written is not None and written.before == pod.dial else pod.dial
 
 
-async def _set(cluster: Cluster, key: Key, pod: PodView, text: str | None) -> str:
-    """Why a pod could not be given its setting; empty if it could, or is gone."""
+async def _set(cluster: Cluster, key: Key, pod: PodView, text: str | None) -> OperatorError | None:
+    """Why a pod could not be given its setting; None if it could, or is gone."""
     named = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": key[0], "name": pod.name, "uid": pod.uid}}
     try:
         await cluster.annotate(named, DIAL_ANNOTATION, text)
     except OperatorError as error:
+        if error.reason not in _DENIALS:
+            return error
         way_out = "install the chart with rbac.dial, or remove annotation specdec.io/dial"
-        return f"pod {pod.name} cannot be given a setting ({error.message}): {way_out}"
-    return ""
+        return Unavailable(error.reason, f"pod {pod.name} cannot be given a setting ({error.message}): {way_out}")
+    return None

@@ -150,19 +150,21 @@ class WrittenSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialMemory:
-    """request: what the pods were asked for last; since: from when on. answers: what they draft, by pod; due: when they
-    are read again, at this port. watched: the pods that have it. offers: K of each pod that answered before; 0: it has
-    no dial. written: settings that the watch may not show yet, by pod. denied: why the last one was refused; again:
-    when that is tried again; denied_at: when. Times are epoch seconds.
+    """request: what the pods were asked for last. answers: what they draft, by pod; due: when they are read again, at
+    this port. watched: the pods that are read. offers: K of each pod that answered before; 0: it has no dial. late:
+    since when a pod was read not to follow. followed: whether all have followed since the tokens changed. written:
+    settings that the watch may not show yet, by pod. denied: why the last one was refused; again: when a setting is
+    tried again; denied_at: when it was refused. Times are epoch seconds.
     """
 
     request: DialRequest | None = None
-    since: float = 0.0
     answers: Mapping[str, DialAnswer] = field(default_factory=dict)
     due: float = math.inf
     port: int = ENGINE_PORT
     watched: frozenset[str] = frozenset()
     offers: Mapping[str, int] = field(default_factory=dict)
+    late: Mapping[str, float] = field(default_factory=dict)
+    followed: bool = False
     written: Mapping[str, WrittenSetting] = field(default_factory=dict)
     denied: str = ""
     again: float = 0.0

@@ -8,7 +8,6 @@ from tests.unit.builders import (
     RESPOND,
     SERVE,
     UNREAD,
-    WARM,
     WATCH,
     limits,
     make_failure,
@@ -83,6 +82,12 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         ((9999, ANSWERS | {"dial_trouble": "pod a drafts 4", "held": True}),),
         [DIALLED],
     ),
+    "the mode becomes Observe": (dialled(), ((1, ANSWERS | {"mode": GuardMode.OBSERVE}),), [WATCH]),
+    "the user's own setting is not judged": (
+        dialled(),
+        ((160, window(90, 99) | {"by_hand": True}), (9999, window(1) | {"by_hand": True})),
+        [DIALLED, DIALLED],
+    ),
     "nobody knows why it is dialled": (make_state(DIALLED), ((1, ANSWERS),), [WATCH]),
     "other pods are asked for while it is dialled": (
         dialled(),
@@ -98,7 +103,7 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "pods are unavailable for too long while it is dialled": (dialled(outages=LOST), ((9000, TWO),), [RESPOND]),
     "an engine hangs while it is dialled": (
         dialled(),
-        ((1, TWO | {"pod_failures": (make_failure("a", reason="Stalled"),)}),),
-        [WARM],
+        ((1, TWO | {"pod_failures": (make_failure("a", reason="Stalled"),)}), (5, TWO | {"pods": frozenset("bc")})),
+        [DIALLED, DIALLED],
     ),
 }

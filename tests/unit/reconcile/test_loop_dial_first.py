@@ -20,11 +20,15 @@ GUARD = {"dial": {"settle": f"{SETTLE}s"}, "failureLimit": 3}
 
 
 class Dialled(Stage):
-    """A stage whose pods have a dial. follows: whether they do what they are asked."""
+    """A stage whose pods have a dial. follows: whether they do what they are asked; lag: seconds after the write.
+
+    missed: how many readings of their page from now on get no answer.
+    """
 
     def __init__(self, **sis: Any) -> None:
         super().__init__(**sis)
-        self.follows = True
+        self.follows, self.lag, self.missed = True, 0.0, 0
+        self._coming: list[tuple[float, str, int | None]] = []
         self._annotate = self.cluster.annotate
         self.cluster.annotate = self._obeyed  # type: ignore[method-assign]
 
@@ -32,17 +36,33 @@ class Dialled(Stage):
         """Writes it, and plays the watch, the kubelet and the engine."""
         await self._annotate(manifest, name, text)
         pod = manifest["metadata"]["name"]
-        seen = self.seen[pod]
-        body = make_pod(pod, revision=seen["metadata"]["labels"][REVISION_LABEL])
+        body = make_pod(pod, revision=self.seen[pod]["metadata"]["labels"][REVISION_LABEL])
         body["metadata"]["annotations"] = {DIAL_ANNOTATION: text} if text else {}
         self.note(pod, body)
         if self.follows:
-            self.engines[pod].spend(self.now - self._spent)
-            self.engines[pod].drafting = json.loads(text)["tokens"] if text else None
-            self._spent = self.now
+            self._coming.append((self.now + self.lag, pod, json.loads(text)["tokens"] if text else None))
+        self._turn()
+
+    def _turn(self) -> None:
+        """The engines do what is due by now."""
+        for at, pod, tokens in [each for each in self._coming if each[0] <= self.now]:
+            for engine in self.engines.values():
+                engine.spend(max(0.0, at - self._spent))
+            self._spent = max(self._spent, at)
+            self.engines[pod].drafting = tokens
+        self._coming = [each for each in self._coming if each[0] > self.now]
+
+    async def read(self, guard: Any, pods: Any, **more: Any) -> Any:
+        """The counters, by what was drafted until now."""
+        self._turn()
+        return await super().read(guard, pods, **more)
 
     async def dial(self, namespace: str, address: str, *, port: int = 8080) -> bytes | None:
-        """What the engine drafts; all do the same."""
+        """What the first engine drafts, for each."""
+        self._turn()
+        if self.missed:
+            self.missed -= 1
+            return None
         first = next(iter(self.engines.values()))
         page = {"offered": True, "tokens": K if first.drafting is None else first.drafting, "started": K, "why": ""}
         return json.dumps(page).encode()
@@ -192,3 +212,106 @@ async def test_a_retry_by_a_user_ends_the_dial_at_once() -> None:
     await stage.until("Watching")
     assert (engine.drafting, stage.revision) == (None, before)
     assert stage.cluster.status["guard"]["handledRetry"] == "1"
+
+
+async def test_a_pod_that_comes_later_has_its_own_time_to_follow() -> None:
+    """As with an autoscaler, or after a drain: it was not asked before it was ready."""
+    stage, _ = await failing(dial={"settle": "10m"})
+    await stage.until("Dialled")
+    await stage.run(100)
+    stage.note("pod-9", make_pod("pod-9", revision=stage.revision, ready=False))
+    stage.engines["pod-9"] = busy(0.0)
+    await stage.run(5)
+    body = make_pod("pod-9", revision=stage.revision)
+    body["metadata"]["annotations"] = {DIAL_ANNOTATION: stage.cluster.settings[-1][1]}
+    stage.note("pod-9", body)
+    await stage.run(30)
+    assert stage.cluster.status["phase"] == "Dialled"
+    assert stage.cluster.status["dial"]["inForce"] == 2
+
+
+async def test_one_reading_without_an_answer_ends_no_dial() -> None:
+    """It is read again at once, and has twenty seconds."""
+    stage, _ = await failing(dial={"settle": "10m"})
+    await stage.until("Dialled")
+    await stage.run(60)
+    stage.missed = 2
+    await stage.run(60)
+    assert stage.cluster.status["phase"] == "Dialled"
+
+
+async def test_an_api_server_that_is_away_ends_no_dial() -> None:
+    """The setting is written later, and the pods have followed all the time."""
+    stage, engine = await failing(dial={"settle": "10m"})
+    await stage.until("Dialled")
+    await stage.run(140)
+    stage.cluster.failing["annotate"] = Unavailable("ApiServerRefused", "HTTP 503: etcd leader changed", status=503)
+    await stage.run(8)
+    del stage.cluster.failing["annotate"]
+    await stage.run(40)
+    assert (stage.cluster.status["phase"], engine.drafting) == ("Dialled", 0)
+    assert "rbac.dial" not in json.dumps(stage.cluster.status)
+
+
+async def test_what_was_drafted_before_the_dial_was_followed_is_not_a_probe() -> None:
+    """With a window as long as settle, the seconds until the kubelet has it would outweigh the probes."""
+    stage, engine = await failing(window=f"{SETTLE}s", failureLimit=1)
+    stage.lag = 1.0
+    await stage.until("Dialled", seconds=3 * SETTLE)
+    engine.acceptance = 0.8
+    await stage.until("Watching", seconds=4 * SETTLE)
+
+
+async def test_a_restarted_operator_finds_the_pods_that_a_rollback_replaces() -> None:
+    """It renews their setting: they draft nothing until they are gone."""
+    stage, engine = await failing()
+    await stage.until("Responding", seconds=3 * SETTLE)
+    stage.restart()
+    await stage.run(2 * 3600)
+    assert len([each for each in tokens(stage)[-4:] if each == 0]) == 4
+    assert (engine.drafting, stage.cluster.status["dial"]["inForce"]) == (0, 1)
+
+
+async def test_an_operator_that_died_before_it_set_the_dial_sets_it_later() -> None:
+    """The decision for a rollback is in the status, the pods draft on, and nothing is known of their dial."""
+    stage, engine = await failing(retry={"limit": 0})
+    stage.cluster.failing["annotate"] = Unavailable("ApiServerRefused", "HTTP 503", status=503)
+    await stage.until("Responding")
+    stage.restart()
+    del stage.cluster.failing["annotate"]
+    await stage.run(20)
+    assert engine.drafting == 0
+
+
+async def test_a_users_setting_is_not_judged_as_a_probe() -> None:
+    """However long it stays."""
+    stage, _ = await failing()
+    await stage.until("Dialled")
+    stage.sis |= {"annotations": {DIAL_ANNOTATION: "4"}}
+    await stage.run(3 * SETTLE)
+    assert stage.cluster.status["phase"] == "Dialled"
+    assert stage.cluster.status["guard"]["dial"].get("probes", []) == []
+
+
+async def test_a_hold_keeps_the_dial_and_observe_ends_it() -> None:
+    """Under a hold nothing is changed: no probe either."""
+    stage, _ = await failing()
+    await stage.until("Dialled")
+    stage.sis |= {"annotations": {"specdec.io/hold": "1"}}
+    await stage.run(3 * SETTLE)
+    assert (stage.cluster.status["phase"], tokens(stage)) == ("Dialled", [0])
+    stage.sis = {**stage.sis, "annotations": {}, "guard": {**GUARD, "mode": "Observe"}, "generation": 2}
+    await stage.until("Watching")
+    assert tokens(stage)[-1] is None
+
+
+async def test_a_probe_writes_no_status() -> None:
+    """The answers of a moment in which some pods have ended it and others not are not read."""
+    stage, _ = await failing(dial={"settle": "10m"})
+    stage.lag = 1.0
+    await stage.until("Dialled")
+    await stage.run(140)
+    written = len([verb for verb, _ in stage.cluster.calls if verb == "status"])
+    await stage.run(20)
+    assert len([verb for verb, _ in stage.cluster.calls if verb == "status"]) - written <= 2, "one for each window"
+    assert stage.conditions()["SpeculationActive"]["status"] == "False"

@@ -1,0 +1,97 @@
+"""How soon running pods follow the dial, and that no request notices: forty changes under traffic, on a real node."""
+
+import asyncio
+import itertools
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+
+from specdec_operator.names import DIAL_ANNOTATION
+from tests.node import measured
+from tests.node.film import LOST, Film
+from tests.node.service import Service
+from tests.wire.api import SIS, Refused
+
+DRAFT: Final = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
+PODS: Final = 3
+SETTINGS: Final = (0, 4, 2, 1)
+CHANGES: Final = 40
+WITHIN: Final = 60.0
+CLIENTS: Final = 2
+
+
+@dataclass(slots=True)
+class Answers:
+    """The answers by prompt, and the requests that failed."""
+
+    texts: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    count: int = 0
+    failed: int = 0
+
+
+@pytest.mark.alone
+async def test_forty_changes_reach_three_pods_and_no_request_notices(service: Service, film: Film) -> None:
+    """Each time all pods answer that they follow. Greedy answers to one prompt are equal, whatever was drafted."""
+    rollout = {"replicas": PODS, "rollout": {"strategy": "Surge", "deadline": "10m"}}
+    await service.apply(DRAFT, rollout, mode="Observe")
+    await film.phase("Watching", 0, 400)
+    took = defaultdict[int, list[float]](list)
+    async with asking(service) as answers:
+        for tokens in itertools.islice(itertools.cycle(SETTINGS), CHANGES):
+            took[tokens].append(await turned(service, film, tokens))
+            await asyncio.sleep(0.5)
+    different = sum(len(texts) > 1 for texts in answers.texts.values())
+    figures = {tokens: figure(seconds) for tokens, seconds in took.items()}
+    print(figures, answers.count, "answers", different, "prompts with different answers")
+    measured.keep("times", pods=PODS, settings=figures, answers=answers.count, prompts=len(answers.texts))
+    assert (answers.failed, different) == (0, 0)
+    assert answers.count > CHANGES
+
+
+async def turned(service: Service, film: Film, tokens: int) -> float:
+    """Seconds from the annotation of the service until the last pod's answer is in the status."""
+    begun = time.monotonic()
+    body = {"metadata": {"annotations": {DIAL_ANNOTATION: str(tokens or "off")}}}
+    await service.api.merge(SIS, service.namespace, service.name, body)
+    return await film.dialled(tokens, begun, WITHIN) - begun
+
+
+def figure(seconds: list[float]) -> dict[str, float]:
+    """Median, 95th percentile and largest."""
+    return {
+        "median": round(statistics.median(seconds), 2),
+        "p95": round(statistics.quantiles(seconds, n=20, method="inclusive")[-1], 2),
+        "most": round(max(seconds), 2),
+        "changes": len(seconds),
+    }
+
+
+@asynccontextmanager
+async def asking(service: Service) -> AsyncIterator[Answers]:
+    """Clients that request the same prompts again and again for the length of a block; each finishes its last one."""
+    answers, stopping = Answers(), asyncio.Event()
+
+    async def client(first: int) -> None:
+        for number in itertools.count(first):
+            if stopping.is_set():
+                return
+            prompt = number % 8
+            try:
+                answer = await service.ask(service.prompt("code", prompt), max_tokens=24)
+            except (Refused, *LOST):
+                answers.failed += 1
+                continue
+            answers.count += 1
+            answers.texts[prompt].add(answer["choices"][0]["text"])
+
+    async with asyncio.TaskGroup() as group:
+        for first in range(CLIENTS):
+            group.create_task(client(4 * first))
+        yield answers
+        stopping.set()
