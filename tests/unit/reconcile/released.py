@@ -8,9 +8,12 @@ import sys
 from typing import Any
 
 from specdec_operator.api.spec import Spec
-from specdec_operator.guard.decisions import Reduction, Rollback
 from specdec_operator.guard.state import Phase, State
 
+try:
+    from specdec_operator.guard.decisions import Reduction, Rollback
+except ImportError:  # the first release
+    from specdec_operator.guard.state import Reduction, Rollback
 try:
     from specdec_operator.api.spec import Owner
     from specdec_operator.reconcile.sis import service_hash, speculation_hash
