@@ -6,7 +6,7 @@ goes on where it was.
 
 import asyncio
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -36,6 +36,8 @@ _SOON: Final = 0.3
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
+_HEARD: Final = 3.0
+"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods."""
 _AFTER_PROBE: Final = 3.0
 """Seconds until pods are read after a probe: each of them ends it a moment later."""
 _DENIALS: Final = frozenset({"Forbidden", "AdmissionRefused"})
@@ -196,10 +198,8 @@ async def _written(
     written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY}
     has = {pod.name: (pod.revision or "", _present(pod, written.get(pod.name))) for pod in dialled}
     due = due_settings(view.request, has, now)
-    if view.request is not None:  # by a clock that went back, a setting may be refused that is right by now
-        refused = {pod: each for pod, each in dial.answers.items() if each.refused and not view.follows(pod)}
-        revisions = {pod: revision for pod, (revision, _) in has.items() if pod in refused and pod not in written}
-        due |= {pod: setting(view.request, revision, now) for pod, revision in revisions.items()}
+    if view.request is not None:
+        due |= {pod: setting(view.request, has[pod][0], now) for pod in _unheard(view, dial, written, now) & has.keys()}
     pods = [pod for pod in dialled if pod.name in due]
     errors = await asyncio.gather(*(_set(cluster, key, pod, due[pod.name]) for pod in pods))
     written |= {
@@ -211,6 +211,15 @@ async def _written(
     again = now + _LATER if any(errors) else 0.0
     denied_at = now if forbidden else dial.denied_at
     return replace(dial, written=written, denied=forbidden, again=again, denied_at=denied_at)
+
+
+def _unheard(view: DialView, dial: DialMemory, written: Mapping[str, WrittenSetting], now: float) -> set[str]:
+    """The pods that have their setting and do not follow. It is written again: a kubelet that gets two changes at once
+    may show the second one only a minute later, and a setting that was refused by a wrong clock may be right by now.
+    """
+    at = {pod: each.at for pod, each in written.items()}
+    late = {pod for pod in dial.late if (answer := dial.answers.get(pod)) and answer.offered and not view.follows(pod)}
+    return {pod for pod in late if now - max(at.get(pod, -math.inf), dial.late[pod]) >= _HEARD}
 
 
 def _asked(

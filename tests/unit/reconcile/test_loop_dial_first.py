@@ -22,12 +22,12 @@ GUARD = {"dial": {"settle": f"{SETTLE}s"}, "failureLimit": 3}
 class Dialled(Stage):
     """A stage whose pods have a dial. follows: whether they do what they are asked; lag: seconds after the write.
 
-    missed: how many readings of their page from now on get no answer.
+    missed: how many readings of their page from now on get no answer. deaf: how many settings never reach the engine.
     """
 
     def __init__(self, **sis: Any) -> None:
         super().__init__(**sis)
-        self.follows, self.lag, self.missed = True, 0.0, 0
+        self.follows, self.lag, self.missed, self.deaf = True, 0.0, 0, 0
         self._coming: list[tuple[float, str, int | None]] = []
         self._annotate = self.cluster.annotate
         self.cluster.annotate = self._obeyed  # type: ignore[method-assign]
@@ -39,7 +39,9 @@ class Dialled(Stage):
         body = make_pod(pod, revision=self.seen[pod]["metadata"]["labels"][REVISION_LABEL])
         body["metadata"]["annotations"] = {DIAL_ANNOTATION: text} if text else {}
         self.note(pod, body)
-        if self.follows:
+        if self.deaf:
+            self.deaf -= 1
+        elif self.follows:
             self._coming.append((self.now + self.lag, pod, json.loads(text)["tokens"] if text else None))
         self._turn()
 
@@ -315,3 +317,12 @@ async def test_a_probe_writes_no_status() -> None:
     await stage.run(20)
     assert len([verb for verb, _ in stage.cluster.calls if verb == "status"]) - written <= 2, "one for each window"
     assert stage.conditions()["SpeculationActive"]["status"] == "False"
+
+
+async def test_a_setting_that_the_kubelet_has_not_shown_is_written_again() -> None:
+    """Seen on a node: of two changes within a second, it shows the second one a minute later."""
+    stage, engine = await failing()
+    stage.deaf = 1
+    await stage.until("Dialled")
+    await stage.run(10)
+    assert (tokens(stage), engine.drafting) == ([0, 0], 0)
