@@ -138,6 +138,12 @@ bench-memory: venv ## The KV cache against its plan, and out-of-memory crashes, 
 	SPECDEC_MEASURED=docs/memory $(RUN) -m pytest -q tests/node/test_planned_cache.py tests/node/test_memory.py
 	@$(RUN) -m hack.reference
 
+bench-dial: venv ## How soon running pods follow the dial, on the node, written to docs/dial.md (five minutes)
+	$(RUN) -m hack.cluster up
+	$(RUN) -m hack.images all
+	SPECDEC_MEASURED=docs/dial $(RUN) -m pytest -q -s tests/node/test_dial_times.py
+	@$(RUN) -m hack.reference
+
 bench-gpu: venv ## The same, methods and faults besides, on this machine's GPU, written to docs/engine.md (an hour)
 	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine methods
 	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine bench

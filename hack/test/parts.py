@@ -135,7 +135,7 @@ _SHARED = (
     ),
     SuitePart(
         name="node",
-        minutes=12,
+        minutes=33,
         proves="drains, rollbacks, full clusters, baseline pods, memory and mistakes, on a real node",
         words=(
             "-n",
@@ -196,7 +196,7 @@ _WAITING = (
     ),
     SuitePart(
         name="faults",
-        minutes=13,
+        minutes=16,
         proves="crashes, lost watches, refused writes and lying metrics against a real API server",
         words=("-n", "6", "--dist=loadfile", FAULTS),  # some files have an API server of their own
     ),
