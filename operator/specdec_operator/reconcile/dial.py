@@ -36,8 +36,10 @@ _SOON: Final = 0.3
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
-_HEARD: Final = 3.0
-"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods."""
+_HEARD: Final = 1.0
+"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. So a setting
+is written again after that, and each time after half as long again.
+"""
 _AFTER_PROBE: Final = 3.0
 """Seconds until pods are read after a probe: each of them ends it a moment later."""
 _DENIALS: Final = frozenset({"Forbidden", "AdmissionRefused"})
@@ -219,7 +221,11 @@ def _unheard(view: DialView, dial: DialMemory, written: Mapping[str, WrittenSett
     """
     at = {pod: each.at for pod, each in written.items()}
     late = {pod for pod in dial.late if (answer := dial.answers.get(pod)) and answer.offered and not view.follows(pod)}
-    return {pod for pod in late if now - max(at.get(pod, -math.inf), dial.late[pod]) >= _HEARD}
+    return {
+        pod
+        for pod in late
+        if now - max(at.get(pod, -math.inf), dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)
+    }
 
 
 def _asked(
