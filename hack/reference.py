@@ -7,6 +7,7 @@ docs/demo.md. Their templates are in hack/pages.
 
 import importlib
 import inspect
+import json
 import pathlib
 from collections.abc import Iterator
 from enum import Enum
@@ -119,6 +120,11 @@ def runtime_page(text: str) -> str:
     return filled(text, "docs/runtime.md", {"dial": {"rows": table("dial")["rows"]}})
 
 
+def dial_page(text: str) -> str:
+    """docs/dial.md: how soon pods follow, as tests/node/test_dial_times.py measured it."""
+    return filled(text, "docs/dial.md", {"times": json.loads((_DOCS / "dial" / "times.json").read_text("utf-8"))})
+
+
 def versioning_page(text: str) -> str:
     """docs/versioning.md: its table of Kubernetes, KServe and vLLM."""
     return filled(text, "docs/versioning.md", {"compatibility": {"parts": MATRIX, "shown": shown}})
@@ -148,6 +154,7 @@ def pages() -> dict[pathlib.Path, str]:
         _DOCS / "versioning.md": versioning_page,
         _DOCS / "works-with.md": works_with_page,
         _DOCS / "demo.md": demo_page,
+        _DOCS / "dial.md": dial_page,
         _ROOT / "README.md": readme,
     }
     made = {_DOCS / f"{name}.md": make() for name, make in whole.items()}

@@ -37,8 +37,8 @@ _SOON: Final = 0.3
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
 _HEARD: Final = 1.0
-"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. So a setting
-is written again after that, and each time after half as long again.
+"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. A setting
+that was not shown by then is written again, later and later.
 """
 _AFTER_PROBE: Final = 3.0
 """Seconds until pods are read after a probe: each of them ends it a moment later."""
