@@ -34,7 +34,7 @@ def guard_only_observes(state: State, observation: Observation, now: float) -> b
 
 
 def dial_is_not_followed(state: State, observation: Observation, now: float) -> bool:
-    """A pod still drafts after 30 s, or does not answer, or the operator has no permission to set its dial."""
+    """A pod was read not to follow for 20 s, or not to answer, or the operator has no permission to set its dial."""
     return bool(observation.dial_trouble) and observation.policy.acts
 
 
@@ -121,10 +121,10 @@ def _newest(probes: tuple[Probe, ...], tokens: int) -> tuple[Probe, ...]:
 def _passes(state: State, observation: Observation) -> bool | None:
     """Whether the probes reach the minimum; None while they are too few."""
     probes, limits = state.dial.probes if state.dial else (), observation.thresholds
-    drafted = sum(each.drafted for each in probes)
-    if limits is None or len(probes) < _FEWEST or drafted < limits.min_draft_tokens:
+    found = _sum(probes)
+    if limits is None or len(probes) < _FEWEST or found.drafted < limits.min_draft_tokens:
         return None
-    return _reaches(_sum(probes), limits)
+    return _reaches(found, limits)
 
 
 def _sum(probes: tuple[Probe, ...]) -> Probe:
