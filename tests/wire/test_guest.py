@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.webhook import undoing
-from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object
+from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object, Refused
 from tests.wire.guests import SPECULATES, THEIRS, guest, serve
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -94,6 +94,17 @@ async def has_flags(world: World, wanted: list[str]) -> None:
     await world.until(f"args {wanted}", there)
 
 
+async def is_free(world: World) -> None:
+    """Waits until the guard owns no field."""
+
+    async def free() -> bool:
+        found = await world.api.get(ISVC, world.namespace, THEIRS)
+        assert found is not None
+        return "specdec-guard" not in {each["manager"] for each in found["metadata"]["managedFields"]}
+
+    await world.until("fields that the guard gave up", free)
+
+
 async def take_out(world: World) -> None:
     """A draft that fails is taken out, with its owner's permission; baseline pods start."""
     draft = engine()
@@ -119,11 +130,28 @@ async def test_with_its_owners_leave_the_flag_is_taken_out_and_comes_back_with_r
     again = {"metadata": {"annotations": {"specdec.io/retry": "1"}}}
     await world.api.merge(SIS, world.namespace, NAME, again)
     await has_flags(world, [*ARGS, SPECULATES])
-    await serve(world, engine(), args=[*ARGS, SPECULATES], leave=True)
+    await is_free(world)
+    await serve(world, engine(), args=[*ARGS, "--seed=1", SPECULATES], leave=True)
     await world.phase("Watching")
     found = await world.api.get(ISVC, world.namespace, THEIRS)
     assert found is not None
     assert "specdec.io/taken-out" not in found["metadata"]["annotations"]
+
+
+async def test_the_owners_server_side_apply_is_refused_while_the_flag_is_out_and_free_afterwards(
+    world: World, operator: OperatorProcess
+) -> None:
+    """kubectl names the guard in the conflict. Once the flag is back, the owner changes it as before; that of a deleted
+    service too.
+    """
+    await take_out(world)
+    with pytest.raises(Refused, match='conflict with "specdec-guard"'):
+        await serve(world, args=[*ARGS, SPECULATES], leave=True)
+    await world.api.delete(SIS, world.namespace, NAME)
+    await has_flags(world, [*ARGS, SPECULATES])
+    await is_free(world)
+    await serve(world, engine(), args=[*ARGS, "--seed=1", SPECULATES], leave=True)
+    assert await flags(world) == [*ARGS, "--seed=1", SPECULATES]
 
 
 @pytest.mark.parametrize("down", [False, True])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specdec_operator.guest.managers import without_guard
 from specdec_operator.guest.patch import (
     Patch,
     SpeculationPlace,
@@ -22,7 +23,8 @@ from specdec_operator.guest.patch import (
 class OwnFlags:
     """name: of the InferenceService. allowed: whether its owner lets the guard write it. place: where it requests
     speculation. why_no_place: why it cannot be removed there; empty if it can be, or none is requested. taken: what was
-    taken out. back: the patch that restores it; None if its owner has changed the flags.
+    taken out. back: the patch that restores it; None if its owner has changed the flags. released: its managedFields
+    without those that the guard still owns although nothing is taken out; None: it owns none.
     """
 
     name: str = ""
@@ -31,6 +33,7 @@ class OwnFlags:
     why_no_place: str = ""
     taken: TakenOut | None = None
     back: Patch | None = None
+    released: list[dict[str, Any]] | None = None
 
 
 def own_flags(live: Mapping[str, Any]) -> OwnFlags:
@@ -43,4 +46,5 @@ def own_flags(live: Mapping[str, Any]) -> OwnFlags:
         why_no_place=found if isinstance(found, str) else "",
         taken=taken,
         back=bring_back(live, taken) if taken is not None else None,
+        released=without_guard(live) if is_allowed(live) else None,
     )

@@ -78,11 +78,13 @@ class FailedWrite:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestWrites:
     """What is kept of the writes of a guest. failed: the last one, if it failed. version: of the object from which the
-    guard removed the flag, as the API server answered; 0: it did not, or another process did.
+    guard removed the flag, as the API server answered; 0: it did not, or another process did. release_due: when the
+    guard may next give up its fields, epoch seconds.
     """
 
     failed: FailedWrite | None = None
     version: int = 0
+    release_due: float = 0.0
 
     def is_due(self, digest: str, now: float) -> bool:
         """Whether something may be written now. Another write than the one that failed is not late."""

@@ -5,7 +5,7 @@ else of it, and nothing without its owner's permission.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.api.guest import GuestRef
@@ -17,7 +17,7 @@ from specdec_operator.reconcile.decide import Decision
 from specdec_operator.reconcile.disruptions import restart_pods
 from specdec_operator.reconcile.guest import parsed_as_guest
 from specdec_operator.reconcile.guest_reader import GuestReader
-from specdec_operator.reconcile.guest_writes import write_guest, write_of
+from specdec_operator.reconcile.guest_writes import release, write_guest, write_of
 from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.sis import Parsed, Sis
@@ -55,6 +55,7 @@ class GuestService:
         """Writes the guard's decision to the guest, if the guard may write it, and reads back what became of it."""
         write = write_of(decision)
         if write is None:
-            memory = replace(memory, guest=replace(memory.guest, failed=None))
+            if observed.guest is not None:
+                memory = await release(self.cluster, key, observed.guest, memory, now)
             return await restart_pods(self.cluster, key, observed, decision.state, memory, now)
         return await write_guest(self.cluster, key, write, memory, now)

@@ -8,10 +8,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from specdec_operator import metrics, names
 from specdec_operator.errors import OperatorError, TooLarge
+from specdec_operator.guest.managers import without_guard
 from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, place_of, take_out, taken_out
 from specdec_operator.guest.sizes import MOST_OBJECT_BYTES, is_too_long, predictor_containers
 from specdec_operator.guest.view import Guest
@@ -36,6 +37,8 @@ from specdec_operator.reconcile.memory import ServiceMemory
 from specdec_operator.report.events import Event
 
 _LOG = logging.getLogger(__name__)
+_RELEASE_AGAIN: Final = 60.0
+"""Seconds until the guard tries again to give its fields up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,25 @@ def _noted_failure(key: Key, guest: Guest, memory: ServiceMemory, failed: Failed
     return replace(memory, guest=replace(memory.guest, failed=failed), unsent=unsent, due=failed.at)
 
 
+async def release(cluster: Cluster, key: Key, guest: Guest, memory: ServiceMemory, now: float) -> ServiceMemory:
+    """Gives up the fields that the guard still owns although the flag is back. If it fails, it is tried again later."""
+    memory = replace(memory, guest=replace(memory.guest, failed=None))
+    fields = guest.flags.released
+    if fields is None or now < memory.guest.release_due:
+        return memory
+    try:
+        await _release(cluster, names.inference_service(key[0], guest.ref.name), guest.live, fields)
+    except OperatorError as error:
+        _LOG.info("service=%s/%s %s: the guard still owns fields: %s", *key, guest.ref, error.message)
+    return replace(memory, guest=replace(memory.guest, release_due=now + _RELEASE_AGAIN))
+
+
+async def _release(cluster: Cluster, named: Manifest, live: Manifest, fields: list[Manifest]) -> None:
+    """Raises OperatorError, also if the object has changed since."""
+    at = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
+    await cluster.set_managers({**named, "metadata": {**named["metadata"], **at}}, fields)
+
+
 async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: Callable[[str, str], bool]) -> bool:
     """Restores, by the annotation, what deleted services took out. Returns whether all of it could be restored.
 
@@ -154,6 +176,8 @@ async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[
             _LOG.warning("%s/%s stays without speculation: %s", namespace, name, words)
             return True
         live = await cluster.patch(names.inference_service(namespace, name), changes)
+        if (fields := without_guard(live)) is not None:
+            await _release(cluster, names.inference_service(namespace, name), live, fields)
     except TooLarge as error:  # the guard has never written one of this size
         _LOG.warning("%s/%s stays as it is: %s", namespace, name, error.message)
         return True
