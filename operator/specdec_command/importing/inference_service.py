@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from specdec_command.importing.command import Command, command_of
+from specdec_command.importing.liveness import kept_probe
 from specdec_command.importing.manifest import Lost, Manifest, Replaced, Step
 from specdec_command.importing.other_servers import other_server
 from specdec_command.importing.places import DOWNLOADED, Folder
@@ -186,9 +187,20 @@ def _container(whole: Manifest, place: tuple[Step, ...], parts: InferenceService
     parts.carry(env, "engine.env", f"{where}.env")
     parts.carry(whole.take(dict, *place, "resources"), "resources", f"{where}.resources")
     parts.carry(whole.take(dict, *place, "securityContext"), "engine.securityContext", f"{where}.securityContext")
+    _liveness(whole.take(dict, *place, "livenessProbe"), f"{where}.livenessProbe", parts)
     for key, by in RENDERED.items():
         if whole.take(object, *place, key) is not None:
             parts.replaced.append(Replaced(field=f"{where}.{key}", by=by))
+
+
+def _liveness(probe: dict[str, Any] | None, where: str, parts: InferenceServiceParts) -> None:
+    if not probe:
+        return
+    found = kept_probe(probe, where)
+    parts.carry(found.probe, "engine.livenessProbe", where)
+    parts.replaced += found.replaced
+    parts.lost += found.lost
+    parts.notes += [found.note] if found.note else []
 
 
 def _after_the_script(env: list[Any], where: str, parts: InferenceServiceParts) -> list[Any]:

@@ -30,10 +30,6 @@ _WHY: Final = MappingProxyType(
             "this runtime set spec.engine.runtime (docs/images.md#your-own-image), or use `GUARD`",
         ),
         "readinessProbe": ("the operator's own probe reads /health", "see spec.engine.startTimeout"),
-        "livenessProbe": (
-            "the operator's own probe ends an engine that hangs",
-            "see docs/runtime.md#the-liveness-probe",
-        ),
         "startupProbe": ("the operator's own probe waits for a first answer", "see spec.engine.startTimeout"),
         "lifecycle": ("the operator's own hook drains a pod before it stops", "see spec.rollout.grace"),
         "storage": (

@@ -14,7 +14,7 @@ from specdec_engine.rule import Severity
 Body = dict[str, Any]
 _CARRIED: Final = (
     *("spec.pod.", "spec.inferenceService.", "spec.engine.env", "spec.engine.securityContext", "spec.resources"),
-    *("spec.rollout.", "spec.model.adapters", "spec.model.aliases"),
+    *("spec.rollout.", "spec.engine.livenessProbe", "spec.model.adapters", "spec.model.aliases"),
 )
 """Places that may go without the service meaning something else. What lies elsewhere refuses it as a whole."""
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([^\]]+)\]")

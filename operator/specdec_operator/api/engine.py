@@ -73,6 +73,11 @@ class Engine(Part):
         description="Maximum time for one start of the engine, after its artifacts are present. Then the kubelet "
         "restarts it. Default: 30m.",
     )
+    liveness_probe: Free | None = Field(
+        None,
+        description="Liveness probe of the engine's container, as in Kubernetes. Default: the operator's own, which "
+        "makes an engine that is silent generate a token.",
+    )
     enforce_eager: bool = Field(False, description="Run without graph capture: slower, but with a faster start.")
     args: Annotated[list[Text], Field(max_length=64)] | None = Field(
         None,

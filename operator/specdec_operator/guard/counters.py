@@ -26,6 +26,7 @@ FAMILIES: Final = (
     *(metrics.TIMES, metrics.REQUESTS, metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS),
     *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
     *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS, metrics.WAITING),
+    *(metrics.PREFILL_SECONDS, metrics.PREFILLED),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -48,6 +49,8 @@ class SideCounters:
     Each is None if the page does not have it. first_token_seconds: summed over the requests whose first token was
     written. queue_seconds: time in the queue, summed over the requests that ended. prompt_tokens: of prompts that were
     taken in. cache_queries, cache_hits: prompt tokens that were looked up in the prefix cache, and found.
+    prefill_seconds: from leaving the queue to the first token, summed over the requests that ended; prefilled: their
+    prompt tokens.
     """
 
     first_token_seconds: float | None = None
@@ -56,6 +59,19 @@ class SideCounters:
     prompt_tokens: float | None = None
     cache_queries: float | None = None
     cache_hits: float | None = None
+    prefill_seconds: float | None = None
+    prefilled: float | None = None
+
+    @property
+    def seconds_a_prompt_token(self) -> float | None:
+        """How long a prompt token took that was not in the prefix cache; None if that is not known.
+
+        It is more than the engine needs where several prompts were taken in at once: each has waited for all of them.
+        """
+        if self.prefill_seconds is None or not self.prefilled:
+            return None
+        found = min(1.0, (self.cache_hits or 0.0) / self.cache_queries) if self.cache_queries else 0.0
+        return self.prefill_seconds / (self.prefilled * (1 - found)) if found < 1 else None
 
     def since(self, before: "SideCounters") -> "SideCounters":
         """What was counted after `before`."""
@@ -174,6 +190,8 @@ def _side(totals: Mapping[str, float]) -> SideCounters:
         prompt_tokens=totals.get(metrics.PROMPT_TOKENS),
         cache_queries=totals.get(metrics.CACHE_QUERIES),
         cache_hits=totals.get(metrics.CACHE_HITS),
+        prefill_seconds=totals.get(metrics.PREFILL_SECONDS),
+        prefilled=totals.get(metrics.PREFILLED),
     )
 
 

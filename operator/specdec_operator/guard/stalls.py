@@ -2,7 +2,8 @@
 
 Such an engine answers /health with 200 for hours (vLLM pull request 36451), so no probe of its own ends it. What is
 read is what vLLM's pull request 45526 reads: requests, and no decoded token. A long prompt does not count as a stall:
-while it is taken in, the engine's KV cache fills.
+while it is taken in, the engine's KV cache fills after each step, and a step may last as long as the engine's pace
+with earlier prompts shows: half a minute of silence is nothing on two cores, and everything on a GPU.
 """
 
 from collections.abc import Mapping
@@ -12,22 +13,29 @@ from typing import Final
 from specdec_operator.guard.counters import Counters, restarted
 
 _LEAST: Final = 30.0
-"""No shorter time is a stall, in seconds, however often the pods are read: a step with a long prompt takes seconds."""
+"""No shorter time is a stall, in seconds, however often the pods are read."""
+_STEP_TOKENS: Final = 4096
+"""Prompt tokens of one step: twice what vLLM fills in on CPUs. GPUs take in more, at thousands a second."""
+_LONGEST_STEP: Final = 300.0
+"""Seconds; after as long the liveness probe ends an engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """Requests that stand still in an engine. seconds: since when. running, waiting: how many requests."""
+    """Requests that stand still in an engine. seconds: since when. running, waiting: how many requests. step: seconds
+    that a step with a long prompt may take there; 0 if that is not known.
+    """
 
     seconds: float
     running: float
     waiting: float
+    step: float = 0.0
 
     def lasts(self, longest_gap: float) -> bool:
         """Whether the engine is stalled. longest_gap: seconds without a reading that a window may have; as long
-        without any progress is enough, if it is not too short.
+        without any progress is enough, if no step of this engine may take as long.
         """
-        return self.seconds >= max(longest_gap, _LEAST)
+        return self.seconds >= max(longest_gap, _LEAST, self.step)
 
     @property
     def message(self) -> str:
@@ -43,7 +51,8 @@ def stalled(standstills: Mapping[str, Standstill], longest_gap: float) -> dict[s
 
 def standstill(reading: Counters, seconds: float) -> Standstill:
     """An engine that stands still since so many seconds, by its last reading."""
-    return Standstill(seconds=seconds, running=reading.running or 0.0, waiting=reading.waiting or 0.0)
+    step = min(_LONGEST_STEP, _STEP_TOKENS * (reading.side.seconds_a_prompt_token or 0.0))
+    return Standstill(seconds=seconds, running=reading.running or 0.0, waiting=reading.waiting or 0.0, step=step)
 
 
 def stood_still(before: Counters, after: Counters) -> bool:

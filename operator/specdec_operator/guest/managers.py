@@ -18,4 +18,5 @@ def without_guard(live: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     others = [dict(each) for each in entries if each.get("manager") != GUARD_MANAGER]
     if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}) or len(others) == len(entries):
         return None
-    return others or [{}]  # an empty list would change nothing
+    without: list[dict[str, Any]] = [{}]
+    return others or without  # an empty list would change nothing

@@ -6,7 +6,7 @@ permission.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -142,7 +142,7 @@ async def release(cluster: Cluster, key: Key, guest: Guest, memory: ServiceMemor
     return replace(memory, guest=replace(memory.guest, release_due=now + _RELEASE_AGAIN))
 
 
-async def _release(cluster: Cluster, named: Manifest, live: Manifest, fields: list[Manifest]) -> None:
+async def _release(cluster: Cluster, named: Manifest, live: Mapping[str, Any], fields: list[Manifest]) -> None:
     """Raises OperatorError, also if the object has changed since."""
     at = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
     await cluster.set_managers({**named, "metadata": {**named["metadata"], **at}}, fields)

@@ -60,9 +60,16 @@ def probes(plan: Plan, drain: int) -> Manifest:
             "failureThreshold": max(1, round((engine.start_timeout or _START_TIMEOUT) / _PROBE_PERIOD)),
         },
         "readinessProbe": {**health, "periodSeconds": 5, "timeoutSeconds": 5},
-        **({"livenessProbe": _liveness(plan, port)} if _is_of_this_release(plan) else {}),
+        **_alive(plan, port),
         **({} if keeps else {"lifecycle": {"preStop": {"exec": {"command": stop}}}}),
     }
+
+
+def _alive(plan: Plan, port: int) -> Manifest:
+    """The liveness probe: the user's, or the operator's where the pod can run it."""
+    if plan.spec.engine.liveness_probe is not None:
+        return {"livenessProbe": plan.spec.engine.liveness_probe}
+    return {"livenessProbe": _liveness(plan, port)} if _is_of_this_release(plan) else {}
 
 
 def _liveness(plan: Plan, port: int) -> Manifest:

@@ -12,7 +12,7 @@ from specdec_operator.api.speculation import Method
 from specdec_operator.guard.counters import Counters, SideCounters, read_counters
 from specdec_operator.guard.kv_cache import KvCache
 from specdec_operator.guard.policy import METHODS
-from specdec_operator.guard.stalls import Standstill, stalled, stood_still
+from specdec_operator.guard.stalls import Standstill, stalled, standstill, stood_still
 from specdec_operator.guard.tries import Action
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.window import Window
@@ -60,6 +60,34 @@ def test_a_hang_lasts_three_intervals_and_half_a_minute(interval_gap: float, sec
     """Short intervals do not make a step with a long prompt a hang."""
     still = {"p": Standstill(seconds=seconds, running=1, waiting=0)}
     assert bool(stalled(still, interval_gap)) is hangs
+
+
+@pytest.mark.parametrize(
+    ("side", "step"),
+    [
+        (SideCounters(), 0.0),
+        (SideCounters(prefill_seconds=2.0, prefilled=8000.0), 1.024),
+        (SideCounters(prefill_seconds=40.0, prefilled=2000.0), 81.92),
+        (SideCounters(prefill_seconds=40.0, prefilled=4000.0, cache_queries=100.0, cache_hits=50.0), 81.92),
+        (SideCounters(prefill_seconds=40.0, prefilled=10.0), 300.0),
+        (SideCounters(prefill_seconds=0.0, prefilled=0.0), 0.0),
+        (SideCounters(prefill_seconds=1.0, prefilled=10.0, cache_queries=9.0, cache_hits=9.0), 0.0),
+    ],
+    ids=[
+        "unknown",
+        "a GPU",
+        "two cores",
+        "half of it was in the cache",
+        "at most",
+        "no prompt yet",
+        "all in the cache",
+    ],
+)
+def test_a_step_with_a_long_prompt_takes_as_long_as_the_engines_pace_shows(side: SideCounters, step: float) -> None:
+    """4096 tokens at the pace of the prompts so far, without those that were in the prefix cache."""
+    still = standstill(replace(BUSY, side=side), 50.0)
+    assert still.step == pytest.approx(step)
+    assert still.lasts(45.0) is (step < 50)
 
 
 def test_a_standstill_goes_on_in_the_next_window_and_ends_with_a_token() -> None:

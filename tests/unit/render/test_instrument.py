@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.builders import NAME, NAMESPACE, make_rollback, make_spec, make_state
 
 from specdec_operator.api.spec import Owner
@@ -33,6 +34,13 @@ def test_the_users_own_user_and_variables_win() -> None:
     assert [each for each in own["env"] if each["name"] == "HOME"] == env
     of_pod = predictor(engine={"image": STOCK}, pod={"securityContext": {"runAsUser": 1000}})["model"]
     assert "securityContext" not in of_pod
+
+
+@pytest.mark.parametrize("own", [{}, {"image": STOCK}, {"runtime": "platform-vllm", "port": 8000}])
+def test_the_users_own_liveness_probe_is_the_only_one(own: dict[str, Any]) -> None:
+    """In the operator's pods, in those of another image, and with a runtime of theirs."""
+    probe = {"exec": {"command": ["generate"]}, "failureThreshold": 9}
+    assert predictor(engine={**own, "livenessProbe": probe})["model"]["livenessProbe"] == probe
 
 
 def test_an_npu_image_runs_in_the_group_of_the_devices() -> None:
