@@ -12,8 +12,8 @@ from specdec_operator.observe.pods import ENGINE_PORT
 _BY_PORT: Final = ("httpGet", "tcpSocket", "grpc")
 _PORT: Final = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]):(\d{1,5})\b|--port[= ](\d{1,5})\b")
 _NOTE: Final = (
-    "engine.livenessProbe does not notice an engine that hangs: vLLM answers /health with 200 all the time. Without this "
-    "field the operator's own probe does (docs/runtime.md#the-liveness-probe)"
+    "engine.livenessProbe does not notice an engine that hangs: vLLM answers /health with 200 all the time. Without "
+    "this field the operator's own probe does (docs/runtime.md#the-liveness-probe)"
 )
 
 

@@ -57,6 +57,6 @@ def test_a_command_is_kept_unless_it_asks_at_another_port_of_the_pod(command: li
         ({"exec": {"command": ["generate"]}}, True),
     ],
 )
-def test_what_a_probe_does_not_notice_is_said(probe: dict[str, Any], noticed: bool) -> None:
+def test_what_a_probe_does_not_notice_is_noted(probe: dict[str, Any], noticed: bool) -> None:
     """vLLM answers /health while its engine hangs."""
     assert bool(kept_probe(probe, WHERE).note) is not noticed
