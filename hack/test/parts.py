@@ -51,9 +51,10 @@ class LanePlan:
 
 LIFE_CYCLE = "tests/chart/test_life_cycle.py"
 OTHER_KSERVES = "tests/node/test_kserve_versions.py"
-ENGINE = tuple(f"tests/node/test_{name}.py" for name in ("methods", "faults", "engine"))
+ENGINE = tuple(f"tests/node/test_{name}.py" for name in ("methods", "faults", "engine", "check", "dial"))
 """They start the engine out of its image, and no pod."""
 STAGING = tuple(f"tests/node/test_{name}.py" for name in ("layouts", "foreign_image", "guest"))
+GUARDED = tuple(f"tests/node/test_{name}.py" for name in ("baseline_pods", "dialled_pods", "guard", "hangs"))
 FAULTS = "tests/wire/faults"
 INDEX = ("tests/unit/hack/test_images_resolved.py", "tests/unit/hack/test_packaging_plugin.py")
 SLOW_WIRE = tuple(
@@ -67,6 +68,9 @@ STORIES = (
     "tests/node/test_story.py::test_serve_watch_roll_back",
     "tests/node/test_baseline_pods.py::test_a_slow_draft_is_taken_out_with_a_baseline_pod",
 )
+
+
+_TWO_FILES = ("-n", "2", "--dist=loadfile")
 
 
 def _ignored(*paths: str) -> tuple[str, ...]:
@@ -130,22 +134,21 @@ _SHARED = (
         name="node, staging",
         minutes=10,
         proves="models from S3, PVCs, Modelcars and image volumes; guests and foreign images, on a real node",
-        words=("-n", "2", "--dist=loadfile", *STAGING),
+        words=(*_TWO_FILES, *STAGING),
+        needs=PartNeeds.OPERATOR,
+    ),
+    SuitePart(
+        name="node, guard",
+        minutes=16,
+        proves="the dial, baseline pods, fewer tokens and engines that hang, on a real node",
+        words=(*_TWO_FILES, "-m", "not alone", *GUARDED),
         needs=PartNeeds.OPERATOR,
     ),
     SuitePart(
         name="node",
-        minutes=33,
-        proves="drains, rollbacks, full clusters, baseline pods, memory and mistakes, on a real node",
-        words=(
-            "-n",
-            "2",
-            "--dist=loadfile",
-            "-m",
-            "not alone",
-            *_ignored(OTHER_KSERVES, *ENGINE, *STAGING),
-            "tests/node",
-        ),
+        minutes=14,
+        proves="drains, rollbacks, full clusters, memory and mistakes, on a real node",
+        words=(*_TWO_FILES, "-m", "not alone", *_ignored(OTHER_KSERVES, *ENGINE, *STAGING, *GUARDED), "tests/node"),
         needs=PartNeeds.OPERATOR,
     ),
     SuitePart(
@@ -180,8 +183,8 @@ _COMPUTING = (
     ),
     SuitePart(
         name="engine",
-        minutes=13,
-        proves="each method answers as the plain engine does; each fault of a model is found by its layer",
+        minutes=19,
+        proves="methods and the dial answer as the plain engine does; each fault of a model is found by its layer",
         words=ENGINE,
         needs=PartNeeds.IMAGES,
     ),

@@ -45,7 +45,7 @@ class EngineServer:
     """A started engine. proof: the startup probe's last output; ready: seconds from start until it passed.
 
     device_before: bytes that were taken on the smallest GPU when it was started, None without one. first: whether the
-    engine is the first process of a PID namespace of its own, as it is in a container.
+    engine is the first process of a PID namespace of its own, as it is in a container. patience: seconds for one answer.
     """
 
     port: int
@@ -58,6 +58,7 @@ class EngineServer:
     ready: float | None = None
     code: int | None = None
     device_before: int | None = None
+    patience: float = 120.0
     notes: dict[str, Any] = field(default_factory=dict)
 
     def up(self, seconds: float = START_SECONDS, *, prove: bool = True) -> bool:
@@ -100,7 +101,7 @@ class EngineServer:
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None) -> str:
         """Return the server's answer. Raises RuntimeError for an answer other than 200."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
         try:
             text = json.dumps(body) if body is not None else None
             connection.request("POST" if body is not None else "GET", path, text, {"Content-Type": "application/json"})

@@ -2,8 +2,8 @@
 
 Such an engine answers /health with 200 for hours (vLLM pull request 36451), so no probe of its own ends it. What is
 read is what vLLM's pull request 45526 reads: requests, and no decoded token. A long prompt does not count as a stall:
-while it is taken in, the engine's KV cache fills after each step, and a step may last as long as the engine's pace
-with earlier prompts shows: half a minute of silence is nothing on two cores, and everything on a GPU.
+while it is taken in, the engine's KV cache fills after each step. How long a step may take is what the engine itself
+has shown: on two cores a step of 8192 prompt tokens took 87 s (tests/data/reports/long-prompt), on a GPU none does.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,10 @@ from specdec_operator.guard.counters import Counters, restarted
 
 _LEAST: Final = 30.0
 """No shorter time is a stall, in seconds, however often the pods are read."""
-_STEP_TOKENS: Final = 4096
-"""Prompt tokens of one step: twice what vLLM fills in on CPUs. GPUs take in more, at thousands a second."""
+_STEP_TOKENS: Final = 8192
+"""Prompt tokens of one step: what vLLM fills in on large GPUs, and more than on CPUs."""
+_LONGER: Final = 2.0
+"""How much longer a step may be than what was seen: attention to a long prompt takes more with each part of it."""
 _LONGEST_STEP: Final = 300.0
 """Seconds; after as long the liveness probe ends an engine."""
 
@@ -23,7 +25,7 @@ _LONGEST_STEP: Final = 300.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
     """Requests that stand still in an engine. seconds: since when. running, waiting: how many requests. step: seconds
-    that a step with a long prompt may take there; 0 if that is not known.
+    that a step may take there; 0 if that is not known.
     """
 
     seconds: float
@@ -49,9 +51,12 @@ def stalled(standstills: Mapping[str, Standstill], longest_gap: float) -> dict[s
     return {pod: each for pod, each in standstills.items() if each.lasts(longest_gap)}
 
 
-def standstill(reading: Counters, seconds: float) -> Standstill:
-    """An engine that stands still since so many seconds, by its last reading."""
-    step = min(_LONGEST_STEP, _STEP_TOKENS * (reading.side.seconds_a_prompt_token or 0.0))
+def standstill(reading: Counters, seconds: float, longest: float = 0.0) -> Standstill:
+    """An engine that stands still since so many seconds, by its last reading. longest: seconds of its longest
+    standstill before, which was a step.
+    """
+    step = _LONGER * max(longest, _STEP_TOKENS * (reading.side.seconds_a_prompt_token or 0.0))
+    step = min(_LONGEST_STEP, step)
     return Standstill(seconds=seconds, running=reading.running or 0.0, waiting=reading.waiting or 0.0, step=step)
 
 

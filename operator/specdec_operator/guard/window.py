@@ -53,7 +53,8 @@ class PodWindow:
     engine restarted inside the window. acceptance: accepted and drafted tokens by block. token_times: time per output
     token by load. left: the pod no longer exists, and the operator does not read it any more. kv_cache: as last read,
     with the largest share in use. still_since: since when requests are in the engine and nothing of it moves, also
-    before this window; None if it works.
+    before this window; None if it works. longest_still: seconds of the longest time without progress that ended with
+    some, also before this window.
     """
 
     first: Counters
@@ -68,17 +69,21 @@ class PodWindow:
     token_times: TokenTimes = field(default_factory=dict)
     kv_cache: KvCache | None = None
     still_since: float | None = None
+    longest_still: float = 0.0
 
     @property
     def standstill(self) -> Standstill | None:
         """How long its requests stand still at the last reading; None if they do not."""
-        return None if self.still_since is None else standstill(self.last, self.last_at - self.still_since)
+        if self.still_since is None:
+            return None
+        return standstill(self.last, self.last_at - self.still_since, self.longest_still)
 
     def extended(self, reading: Counters, at: float, block_seconds: float) -> "PodWindow":
         """This window with one more reading. One that is not newer than the last adds nothing."""
         if at <= self.last_at:
             return self
-        since = self.last_at if self.still_since is None else self.still_since
+        since, still = self.last_at if self.still_since is None else self.still_since, stood_still(self.last, reading)
+        ended = not (still or self.still_since is None or restarted(self.last, reading))
         longer = replace(
             self,
             last=reading,
@@ -87,7 +92,8 @@ class PodWindow:
             longest_gap=max(self.longest_gap, at - self.last_at),
             restarted=self.restarted or restarted(self.last, reading),
             kv_cache=reading.kv_cache.after(self.kv_cache) if reading.kv_cache else self.kv_cache,
-            still_since=since if stood_still(self.last, reading) else None,
+            still_since=since if still else None,
+            longest_still=max(self.longest_still, at - since) if ended else self.longest_still,
         )
         return longer.folded() if at - longer.block.opened >= block_seconds - 1e-6 else longer
 
@@ -184,7 +190,7 @@ class Window:
     def next(self, at: float, alive: frozenset[str]) -> "Window":
         """The window that follows. It starts from the last readings, so nothing between the two is lost."""
         kept = {
-            name: replace(begun(pod.last, pod.last_at), still_since=pod.still_since)
+            name: replace(begun(pod.last, pod.last_at), still_since=pod.still_since, longest_still=pod.longest_still)
             for name, pod in self.pods.items()
             if name in alive
         }
