@@ -21,8 +21,13 @@ PROMPT: Final = 32_000
 _LENGTH: Final = 32_768
 _EVERY: Final = 5.0
 _SIZE: Final = {
-    **{"hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 4},
-    **{"head_dim": 64, "intermediate_size": 2816, "max_position_embeddings": _LENGTH},
+    "hidden_size": 1024,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "head_dim": 64,
+    "intermediate_size": 2816,
+    "max_position_embeddings": _LENGTH,
 }
 _KEPT: Final = ("vllm:", "process_start_time_seconds")
 

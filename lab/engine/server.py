@@ -45,7 +45,7 @@ class EngineServer:
     """A started engine. proof: the startup probe's last output; ready: seconds from start until it passed.
 
     device_before: bytes that were taken on the smallest GPU when it was started, None without one. first: whether the
-    engine is the first process of a PID namespace of its own, as it is in a container. patience: seconds for one answer.
+    engine is the first process of a PID namespace of its own, as it is in a container. patience: for an answer.
     """
 
     port: int

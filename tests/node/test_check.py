@@ -1,7 +1,6 @@
 """`specdec check` against the real vLLM, out of the runtime image: what it prints is what this engine is and does."""
 
 import json
-import pathlib
 import threading
 import time
 from collections.abc import Iterator

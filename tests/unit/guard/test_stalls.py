@@ -91,7 +91,7 @@ def test_a_step_with_a_long_prompt_takes_as_long_as_the_engines_pace_shows(side:
 
 
 def test_a_step_may_take_twice_as_long_as_the_longest_before() -> None:
-    """Also in the next window. A standstill that ended with a restart was no step."""
+    """Also in the next window. A standstill that ended with a restart did not last a step."""
     window = Window(0)
     for at in (0, 30, 60):
         window = window.with_readings({"p": BUSY}, at)
@@ -102,7 +102,7 @@ def test_a_step_may_take_twice_as_long_as_the_longest_before() -> None:
     assert window.pods["p"].longest_still == 70
 
 
-def test_a_long_prompt_on_two_cores_is_no_hang() -> None:
+def test_a_long_prompt_on_two_cores_is_not_a_hang() -> None:
     """Recorded: 32,000 tokens in four steps of 50 to 87 s each, without a sign of life within a step."""
     readings = read_recording(REPORTS / "long-prompt.jsonl.gz")
     played = play(readings, Guard(), METHODS[Method.NGRAM])
