@@ -8,6 +8,11 @@ from typing import Any
 from hack.machine import origin
 
 
+def sized(whole: int, *, usually: int) -> int:
+    """How much a test does: the whole where figures are kept, and less in a usual run."""
+    return whole if os.environ.get("SPECDEC_MEASURED") else usually
+
+
 def keep(name: str, **figures: Any) -> None:
     """Write a file of figures with the commit, the date and the machine; nothing in a usual run."""
     if folder := os.environ.get("SPECDEC_MEASURED"):

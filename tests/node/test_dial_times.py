@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from specdec_operator.names import DIAL_ANNOTATION
+from specdec_operator.names import DIAL_ANNOTATION, OWNER_LABEL
 from tests.node import measured
 from tests.node.film import LOST, Film
 from tests.node.service import Service
-from tests.wire.api import SIS, Refused
+from tests.wire.api import POD, SIS, Refused
 
 DRAFT: Final = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 PODS: Final = 3
@@ -24,6 +24,7 @@ SETTINGS: Final = (0, 4, 2, 1)
 CHANGES: Final = 40
 WITHIN: Final = 60.0
 CLIENTS: Final = 2
+OPERATOR: Final = "specdec-system"
 
 
 @dataclass(slots=True)
@@ -33,6 +34,10 @@ class Answers:
     texts: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     count: int = 0
     failed: int = 0
+
+    async def reach(self, due: float) -> bool:
+        """Whether so many were answered."""
+        return self.count >= due
 
 
 @pytest.mark.alone
@@ -54,6 +59,41 @@ async def test_forty_changes_reach_three_pods_and_no_request_notices(service: Se
     assert answers.count > CHANGES
 
 
+@pytest.mark.alone
+async def test_requests_survive_changes_a_killed_operator_and_a_rollout(service: Service, film: Film) -> None:
+    """The operator is killed after a quarter of them, and all pods are replaced after a half."""
+    rollout = {"replicas": PODS, "rollout": {"strategy": "Surge", "deadline": "10m"}}
+    await service.apply(DRAFT, rollout, mode="Observe")
+    await film.phase("Watching", 0, 400)
+    began = {pod["metadata"]["name"] for pod in await service.api.items(POD, service.namespace)}
+    requests = measured.sized(10_000, usually=600)
+    async with asking(service, tokens=8) as answers:
+        for number, tokens in enumerate(itertools.islice(itertools.cycle(SETTINGS), CHANGES)):
+            if number == CHANGES // 4:
+                (operator,) = await service.api.items(POD, OPERATOR)
+                await service.api.delete(POD, OPERATOR, operator["metadata"]["name"])
+            if number == CHANGES // 2:
+                await service.apply(
+                    DRAFT, rollout | {"pod": {"annotations": {"example.org/again": "1"}}}, mode="Observe"
+                )
+            await turned(service, film, tokens)
+            await service.until("requests", lambda due=requests * (number + 1) / CHANGES: answers.reach(due), 600)
+        await service.until("new pods only", lambda: replaced(service, began), 600)
+    different = sum(len(texts) > 1 for texts in answers.texts.values())
+    print(answers.count, "answers", answers.failed, "failed", different, "prompts with different answers")
+    measured.keep("requests", pods=PODS, changes=CHANGES, answers=answers.count, failed=answers.failed)
+    assert (answers.failed, different) == (0, 0)
+    assert answers.count >= requests
+
+
+async def replaced(service: Service, before: set[str]) -> bool:
+    """Whether none of the pods of before is left, and as many serve."""
+    pods = [
+        each for each in await service.api.items(POD, service.namespace) if OWNER_LABEL in each["metadata"]["labels"]
+    ]
+    return len(pods) == PODS and not before & {each["metadata"]["name"] for each in pods}
+
+
 async def turned(service: Service, film: Film, tokens: int) -> float:
     """Seconds from the annotation of the service until the last pod's answer is in the status."""
     begun = time.monotonic()
@@ -73,7 +113,7 @@ def figure(seconds: list[float]) -> dict[str, float]:
 
 
 @asynccontextmanager
-async def asking(service: Service) -> AsyncIterator[Answers]:
+async def asking(service: Service, tokens: int = 24) -> AsyncIterator[Answers]:
     """Clients that request the same prompts again and again for the length of a block; each finishes its last one."""
     answers, stopping = Answers(), asyncio.Event()
 
@@ -83,7 +123,7 @@ async def asking(service: Service) -> AsyncIterator[Answers]:
                 return
             prompt = number % 8
             try:
-                answer = await service.ask(service.prompt("code", prompt), max_tokens=24)
+                answer = await service.ask(service.prompt("code", prompt), max_tokens=tokens)
             except (Refused, *LOST):
                 answers.failed += 1
                 continue

@@ -67,22 +67,27 @@ class DialReader(Protocol):
 
 
 def dialled_pods(desired: Desired, pods: tuple[PodView, ...], memory: DialMemory) -> tuple[PodView, ...]:
-    """The pods that have a dial: those of the requested revision, or else those that a decision of the guard replaces,
-    as long as they serve.
+    """The pods that have a dial: those of the requested revision, and those that are replaced, as long as they serve.
+    If a decision of the guard replaces them, only those: the others have fewer tokens by their flags.
     """
-    watched = _watched(desired, pods)
-    if _leaving(desired.state) is None:
-        return watched
-    return tuple(each for each in watched if memory.offers.get(each.name) or is_ours(each.dial))
+    decided = _leaving(desired.state) is not None
+    own = frozenset[str]() if decided else frozenset(each.name for each in desired.pods)
+    least = 1 if decided else max(1, desired.plan.tokens)  # a pod refuses more tokens than its flags have
+    return tuple(
+        each
+        for each in _watched(desired, pods)
+        if each.name in own or is_ours(each.dial) or (memory.offers.get(each.name) or 0) >= least
+    )
 
 
 def _watched(desired: Desired, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
     """The pods that may have a dial. Whether one that is replaced has it, only its answer or its setting shows."""
     if desired.guest is not None:
         return ()
+    older = tuple(each for each in pods if each.revision != desired.rendered.revision and not each.deleting)
     if _leaving(desired.state) is not None:
-        return tuple(each for each in pods if each.revision != desired.rendered.revision and not each.deleting)
-    return desired.pods if has_dial(desired.plan) else ()
+        return older
+    return (*desired.pods, *older) if has_dial(desired.plan) else ()
 
 
 def _leaving(state: State) -> DialRequest | None:
@@ -99,7 +104,8 @@ def _leaving(state: State) -> DialRequest | None:
 def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialMemory, now: float) -> DialView:
     """What is asked of the dials, and what is known of them. pods: all of the service."""
     dialled = dialled_pods(desired, pods, memory)
-    request, refused = _request(sis, desired, memory, now) if dialled else (None, _NO_DIAL if sis.dial else "")
+    has = bool(dialled) or (desired.guest is None and has_dial(desired.plan))
+    request, refused = _request(sis, desired, memory, now) if has else (None, _NO_DIAL if sis.dial else "")
     serving = tuple(sorted(pod.name for pod in dialled if pod.ready))
     answers = {pod: answer for pod, answer in memory.answers.items() if pod in serving}
     return DialView(

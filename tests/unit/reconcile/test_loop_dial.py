@@ -127,3 +127,16 @@ async def test_a_service_without_a_dial_shows_that() -> None:
     stage.sis |= {"annotations": {DIAL_ANNOTATION: "off"}}
     await stage.run(5)
     assert "no dial" in stage.cluster.status["dial"]["message"]
+
+
+async def test_pods_that_a_rollout_replaces_follow_the_user_until_they_are_gone() -> None:
+    """Also while none of the new pods exists: the old one serves on, so the annotation is not refused."""
+    stage, _ = await watching()
+    stage.drafting = drafts(K)
+    await stage.run(90)
+    stage.sis |= {"resources": {"limits": {"cpu": "2"}}, "generation": 2, "annotations": {DIAL_ANNOTATION: "off"}}
+    await stage.turn()
+    ((pod, text),) = settings(stage)
+    assert text is not None
+    assert (pod, text["tokens"]) == ("pod-1", 0)
+    assert [each.reason for each in stage.events if "Dial" in each.reason] == ["Dialled"]
