@@ -24,6 +24,7 @@ SETTINGS: Final = (0, 4, 2, 1)
 CHANGES: Final = 40
 WITHIN: Final = 60.0
 CLIENTS: Final = 2
+MANY: Final = 8
 OPERATOR: Final = "specdec-system"
 
 
@@ -66,22 +67,22 @@ async def test_requests_survive_changes_a_killed_operator_and_a_rollout(service:
     await service.apply(DRAFT, rollout, mode="Observe")
     await film.phase("Watching", 0, 400)
     began = {pod["metadata"]["name"] for pod in await service.api.items(POD, service.namespace)}
-    requests = measured.sized(10_000, usually=600)
-    async with asking(service, tokens=8) as answers:
-        for number, tokens in enumerate(itertools.islice(itertools.cycle(SETTINGS), CHANGES)):
-            if number == CHANGES // 4:
+    requests, changes = measured.sized(10_000, usually=300), measured.sized(CHANGES, usually=12)
+    async with asking(service, tokens=6, clients=MANY) as answers:
+        for number, tokens in enumerate(itertools.islice(itertools.cycle(SETTINGS), changes)):
+            if number == changes // 4:
                 (operator,) = await service.api.items(POD, OPERATOR)
                 await service.api.delete(POD, OPERATOR, operator["metadata"]["name"])
-            if number == CHANGES // 2:
+            if number == changes // 2:
                 await service.apply(
                     DRAFT, rollout | {"pod": {"annotations": {"example.org/again": "1"}}}, mode="Observe"
                 )
             await turned(service, film, tokens)
-            await service.until("requests", lambda due=requests * (number + 1) / CHANGES: answers.reach(due), 600)
+            await service.until("requests", lambda due=requests * (number + 1) / changes: answers.reach(due), 600)
         await service.until("new pods only", lambda: replaced(service, began), 600)
     different = sum(len(texts) > 1 for texts in answers.texts.values())
     print(answers.count, "answers", answers.failed, "failed", different, "prompts with different answers")
-    measured.keep("requests", pods=PODS, changes=CHANGES, answers=answers.count, failed=answers.failed)
+    measured.keep("requests", pods=PODS, clients=MANY, changes=changes, answers=answers.count, failed=answers.failed)
     assert (answers.failed, different) == (0, 0)
     assert answers.count >= requests
 
@@ -113,7 +114,7 @@ def figure(seconds: list[float]) -> dict[str, float]:
 
 
 @asynccontextmanager
-async def asking(service: Service, tokens: int = 24) -> AsyncIterator[Answers]:
+async def asking(service: Service, tokens: int = 24, clients: int = CLIENTS) -> AsyncIterator[Answers]:
     """Clients that request the same prompts again and again for the length of a block; each finishes its last one."""
     answers, stopping = Answers(), asyncio.Event()
 
@@ -131,7 +132,7 @@ async def asking(service: Service, tokens: int = 24) -> AsyncIterator[Answers]:
             answers.texts[prompt].add(answer["choices"][0]["text"])
 
     async with asyncio.TaskGroup() as group:
-        for first in range(CLIENTS):
+        for first in range(clients):
             group.create_task(client(4 * first))
         yield answers
         stopping.set()
