@@ -121,8 +121,11 @@ def runtime_page(text: str) -> str:
 
 
 def dial_page(text: str) -> str:
-    """docs/dial.md: how soon pods follow, as tests/node/test_dial_times.py measured it."""
-    return filled(text, "docs/dial.md", {"times": json.loads((_DOCS / "dial" / "times.json").read_text("utf-8"))})
+    """docs/dial.md: how soon pods follow, and what requests notice, as tests/node/test_dial_times.py measured it."""
+    times, requests = (
+        json.loads((_DOCS / "dial" / f"{name}.json").read_text("utf-8")) for name in ("times", "requests")
+    )
+    return filled(text, "docs/dial.md", {"times": times, "requests": {"requests": requests}})
 
 
 def versioning_page(text: str) -> str:
