@@ -65,6 +65,7 @@ def left_behind(kubeconfig: pathlib.Path) -> set[str]:
     """What a release has left: objects with its label, of every kind that it makes, and pods of its namespace."""
     kinds = "deployments,services,serviceaccounts,jobs,configmaps,networkpolicies"
     kinds += ",roles,rolebindings,clusterroles,clusterrolebindings"
+    kinds += ",validatingadmissionpolicies,validatingadmissionpolicybindings"
     label = "--selector=app.kubernetes.io/part-of=specdec-operator"
     found = kubectl.get(kubeconfig, kinds, "--all-namespaces", label) or {"items": []}
     pods = kubectl.get(kubeconfig, "pods", f"--namespace={chart.NAMESPACE}") or {"items": []}

@@ -136,6 +136,7 @@ def test_the_operator_knows_the_images_that_replace_its_runtimes() -> None:
         ({"runtimes.cpu.kvCacheGiB": 0}, "at '/runtimes/cpu/kvCacheGiB'"),
         ({"prometheusUrls": ["prometheus:9090"]}, "at '/prometheusUrls/0'"),
         ({"rbac.controlServices": ["llama"]}, "at '/rbac/controlServices/0'"),
+        ({"rbac.dial": "auto"}, "at '/rbac/dial'"),
         ({"networkPolicy.apiServerPorts": [0]}, "at '/networkPolicy/apiServerPorts/0'"),
         ({"test.service": {"engine": {}}}, "missing property 'model'"),
         ({"podAnnotations": {"port": 9090}}, "at '/podAnnotations/port': got number, want string"),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from hack.cluster.errors import ClusterError
 from hack.helm import chart
 
 from specdec_command.doctor.check_metrics import Direction, Endpoint, Passage, lets
@@ -12,6 +13,8 @@ from specdec_operator.display.untrusted import Untrusted
 READS = {"get", "list", "watch"}
 RUNS_PODS = {"deployments", "jobs", "pods", "replicasets", "statefulsets", "daemonsets", "cronjobs"}
 """A client that may write one of these can run any pod of the namespace."""
+OLDER = "--kube-version=1.29.14"
+"""A cluster without ValidatingAdmissionPolicies."""
 
 
 def rules(values: Mapping[str, Any], kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -32,10 +35,67 @@ def writes(values: Mapping[str, Any], kind: str) -> set[tuple[str, str, tuple[st
 
 
 def test_by_default_nothing_may_be_written_that_runs_pods_and_no_log_be_read() -> None:
-    """InferenceServices apart: the operator is there to make them."""
-    assert writes({}, "ClusterRole") == set()
+    """InferenceServices apart: the operator is there to make them. Of pods, a policy lets it write one annotation."""
+    assert writes({}, "ClusterRole") == {("", "pods", ())}
+    pods = [verb for _, rule in rules({}, "ClusterRole") if rule["resources"] == ["pods"] for verb in rule["verbs"]]
+    assert sorted(pods) == ["list", "patch", "watch"]
+    assert writes({"rbac.dial": False}, "ClusterRole") == set()
     assert writes({}, "Role") == set()
     assert [rule for _, rule in rules({}, "ClusterRole") if "pods/log" in rule["resources"]] == []
+
+
+def of_the_dial(values: Mapping[str, Any], *words: str) -> dict[str, int]:
+    """How many objects of each kind are for the dial."""
+    found = [each["kind"] for each in chart.objects(values, *words) if each["metadata"]["name"].endswith("-dial")]
+    return {kind: found.count(kind) for kind in found}
+
+
+POLICY = {"ValidatingAdmissionPolicy": 1, "ValidatingAdmissionPolicyBinding": 1}
+
+
+@pytest.mark.parametrize("version", ["1.30.0", "v1.30.14-gke.1", "1.31.2+k3s1", "1.34.1"])
+@pytest.mark.parametrize("value", ["Auto", True])
+def test_the_dial_comes_with_its_policy(version: str, value: object) -> None:
+    """Whatever a vendor appends to the version of the cluster."""
+    made = of_the_dial({"rbac.dial": value}, f"--kube-version={version}")
+    assert made == {"ClusterRole": 1, "ClusterRoleBinding": 1} | POLICY
+
+
+@pytest.mark.parametrize("value", ["Auto", False, None])
+def test_an_older_cluster_gets_no_permission_and_no_policy(value: object) -> None:
+    """The permission without its policy would allow to replace the images of pods."""
+    assert of_the_dial({"rbac.dial": value}, OLDER) == {}
+
+
+@pytest.mark.parametrize("values", [{"rbac.dial": False}, {"rbac.dial": None}, {"rbac.create": False}])
+def test_neither_is_there_where_it_is_not_wanted(values: Mapping[str, Any]) -> None:
+    """No value is what `--reuse-values` keeps of a release whose chart had none."""
+    assert of_the_dial(values) == {}
+
+
+def test_the_permission_cannot_be_forced_onto_an_older_cluster() -> None:
+    """The message has both ways out."""
+    with pytest.raises(
+        ClusterError, match=r"Kubernetes v1\.29\.14 has no ValidatingAdmissionPolicy.* remove rbac\.dial"
+    ):
+        chart.template({"rbac.dial": True}, OLDER)
+    assert of_the_dial({"rbac.dial": True, "rbac.create": False}, OLDER) == {}
+
+
+def test_the_dial_is_granted_in_each_watched_namespace_with_one_policy() -> None:
+    """The policy holds the account everywhere, and its binding names no namespace."""
+    made = of_the_dial({"namespaces": ["team-a", "team-b"]})
+    assert made == {"Role": 2, "RoleBinding": 2} | POLICY
+
+
+def test_the_policy_holds_the_account_that_has_the_permission() -> None:
+    """Also one with another name, that exists already."""
+    values = {"serviceAccount.create": False, "serviceAccount.name": "robot"}
+    made = chart.by_key(chart.objects(values))
+    held = made["ValidatingAdmissionPolicy", "", "specdec-operator-dial"]["spec"]["matchConditions"][0]["expression"]
+    (subject,) = made["ClusterRoleBinding", "", "specdec-operator-dial"]["subjects"]
+    assert held.endswith(f"'system:serviceaccount:{subject['namespace']}:{subject['name']}'")
+    assert subject["name"] == "robot"
 
 
 def test_with_namespaces_everything_that_is_written_is_in_one_of_them() -> None:
@@ -43,13 +103,13 @@ def test_with_namespaces_everything_that_is_written_is_in_one_of_them() -> None:
     values = {"namespaces": ["team-a", "team-b"], "rbac.control": True, "rbac.downloads": True}
     assert all(set(rule["verbs"]) <= READS for _, rule in rules(values, "ClusterRole"))
     assert {namespace for namespace, *_ in writes(values, "Role")} == {"team-a", "team-b"}
-    assert {resource for _, resource, _ in writes(values, "Role")} == {"deployments", "jobs"}
+    assert {resource for _, resource, _ in writes(values, "Role")} == {"deployments", "jobs", "pods"}
 
 
 def test_deployments_are_granted_to_a_service_by_name() -> None:
     """Those of its baseline pods, in its namespace; KServe's, which they are copied from, may only be read."""
     values = {"rbac.controlServices": ["team-a/llama", "team-a/qwen", "team-b/llama"]}
-    assert writes(values, "ClusterRole") == set()
+    assert writes(values, "ClusterRole") == {("", "pods", ())}  # the dial
     assert writes(values, "Role") == {
         ("team-a", "deployments", ("llama-predictor-plain", "qwen-predictor-plain")),
         ("team-b", "deployments", ("llama-predictor-plain",)),

@@ -137,6 +137,9 @@ priorityClassName: {{ . }}
 {{- fail (printf "rbac.controlServices: %s: the operator does not watch this namespace: add it to namespaces, or remove the service" .) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.rbac.create (eq (toString .Values.rbac.dial) "true") (not (include "specdec.hasPolicies" .)) }}
+{{- fail (printf "rbac.dial: true: Kubernetes %s has no ValidatingAdmissionPolicy, which limits this permission to one annotation: upgrade the cluster to 1.30 or newer, or remove rbac.dial" .Capabilities.KubeVersion.Version) }}
+{{- end }}
 {{- if and .Values.web.enabled (has (int .Values.web.port) (list 8080 9090)) }}
 {{- fail (printf "web.port: %d: health listens at 8080 and metrics at 9090: choose another port" (int .Values.web.port)) }}
 {{- end }}

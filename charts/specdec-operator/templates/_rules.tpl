@@ -77,16 +77,21 @@
   verbs: [get] # of its own download Jobs: how far they are. RBAC cannot limit it to them
 {{- end }}
 
-{{/* The dial. dial-policy.yaml holds this right to one annotation. */}}
+{{/* The dial. rbac-dial.yaml has the policy that holds this right to one annotation. */}}
 {{- define "specdec.rules.dial" -}}
 - apiGroups: [""]
   resources: [pods]
   verbs: [patch] # annotation specdec.io/dial alone
 {{- end }}
 
-{{/* Whether this cluster can hold that right to it: without the policy, the operator is not given the right. */}}
+{{/* Whether this cluster can hold a right to it: ValidatingAdmissionPolicies are stable since then. */}}
+{{- define "specdec.hasPolicies" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
+{{/* Whether the operator gets that right: never without the policy. An older release's values may have no rbac.dial. */}}
 {{- define "specdec.dial" -}}
-{{- if and .Values.rbac.create .Values.rbac.dial (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) }}true{{ end }}
+{{- if and .Values.rbac.create .Values.rbac.dial (include "specdec.hasPolicies" .) }}true{{ end }}
 {{- end }}
 
 {{/* Of every service of a namespace. */}}

@@ -53,7 +53,7 @@ class Grant:
 
 _SEE: Final = ("list", "watch")
 _BY_DOWNLOADS: Final = "manifests/downloads (in the Helm chart: rbac.downloads=true)"
-_BY_DIAL: Final = "manifests/dial (in the Helm chart: rbac.dial=true)"
+_BY_DIAL: Final = "manifests/dial, for Kubernetes 1.30 or newer (in the Helm chart: rbac.dial=Auto, the default)"
 _BY_CONTROL: Final = (
     "manifests/control (in the Helm chart: rbac.controlServices for single services, or rbac.control=true)"
 )

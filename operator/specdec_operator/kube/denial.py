@@ -28,6 +28,8 @@ _CONTROL: Final = (
     "NAMESPACE/NAME of this service to rbac.controlServices, or set rbac.control=true for all; without Helm run "
     "`kubectl apply -k manifests/control`; or set guard.control.mode Never, and a baseline of another time is compared"
 )
+_OF_DIAL: Final = re.compile(r' cannot patch resource "pods" ')
+_DIAL: Final = "the dial of running pods needs a permission that Kubernetes 1.30 or newer can limit to one annotation"
 _ENDING: Final = re.compile(r"is being terminated")
 _ADMISSION: Final = re.compile(
     r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request|violates PodSecurity"
@@ -68,6 +70,8 @@ def _grant_for(answer: str) -> str:
         return _DOWNLOADS
     if _OF_BASELINE_PODS.search(answer):
         return _CONTROL
+    if _OF_DIAL.search(answer):
+        return _DIAL
     return "grant the permission (manifests/operator/rbac.yaml, or the Helm chart)"
 
 

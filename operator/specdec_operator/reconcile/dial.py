@@ -276,6 +276,9 @@ async def _set(cluster: Cluster, key: Key, pod: PodView, text: str | None) -> Op
     except OperatorError as error:
         if error.reason not in _DENIALS:
             return error
-        way_out = "install the chart with rbac.dial, or remove annotation specdec.io/dial"
+        way_out = (
+            "the chart grants the permission and its policy on Kubernetes 1.30 or newer unless rbac.dial is false; "
+            "without Helm run `kubectl apply -k manifests/dial`; guard.dial.mode Off does without a dial"
+        )
         return Unavailable(error.reason, f"pod {pod.name} cannot be given a setting ({error.message}): {way_out}")
     return None

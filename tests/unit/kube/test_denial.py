@@ -17,6 +17,7 @@ JOBS = 'jobs.batch is forbidden: User "op" cannot create resource "jobs" in API 
 BASELINE = (
     'deployments.apps "llama-predictor" is forbidden: User "op" cannot get resource "deployments" in API group "apps"'
 )
+DIAL = 'pods "llama-0" is forbidden: User "op" cannot patch resource "pods" in API group "" in the namespace "team-a"'
 ENDING = "unable to create new content in namespace team-a because it is being terminated"
 
 
@@ -31,6 +32,7 @@ ENDING = "unable to create new content in namespace team-a because it is being t
         (CLAIMS, Unavailable, "Forbidden", "kubectl apply -k manifests/downloads"),
         (JOBS, Unavailable, "Forbidden", "rbac.downloads=true"),
         (BASELINE, Unavailable, "Forbidden", "NAMESPACE/NAME of this service to rbac.controlServices"),
+        (DIAL, Unavailable, "Forbidden", "can limit to one annotation"),
         (ENDING, Unavailable, "NamespaceTerminating", "no object can be created in it"),
         ("no", Unavailable, "Forbidden", "InferenceService llama: no"),
     ],

@@ -174,7 +174,7 @@ async def test_pods_that_do_not_follow_are_replaced() -> None:
 
 
 async def test_without_the_permission_the_rollback_comes_at_once() -> None:
-    """The chart does not grant it by default. It is not tried again for an hour."""
+    """An older cluster has none. It is not tried again for an hour."""
     stage, _ = await failing()
     stage.cluster.failing["annotate"] = Unavailable("Forbidden", "HTTP 403: pods is forbidden")
     await stage.until("Dialled")
