@@ -5,8 +5,9 @@ import time
 from specdec_operator.names import DIAL_ANNOTATION
 from tests.node.film import Film
 from tests.node.service import Crowd, Service
+from tests.node.test_guard import foreseen_rates
 from tests.node.test_hangs import pods
-from tests.wire.api import SIS
+from tests.wire.api import SIS, Object
 
 DRAFT = {"method": "draft_model", "tokens": 4, "draft": {"uri": "pvc://models/draft"}}
 WITHIN = 30.0
@@ -91,3 +92,42 @@ async def test_a_draft_that_fails_is_dialled_to_nothing_and_comes_back_with_its_
     assert {each["metadata"]["uid"] for each in await pods(service)} == before
     status = await service.status()
     assert (status["guard"]["rollbacks"], status["guard"]["retries"]) == (0, 1)
+
+
+async def test_fewer_tokens_are_tried_in_the_running_pod(service: Service, film: Film) -> None:
+    """A service of one pod: it does not restart, and drafts fewer tokens until a retry."""
+    answers = {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.01, "window": "20s"}
+    await service.apply(DRAFT, acceptanceRate={"min": 0.01}, **answers)
+    await film.phase("Watching", 0, 300)
+    before = {each["metadata"]["uid"] for each in await pods(service)}
+    async with Crowd(service, "code", 2, max_tokens=12):
+        rates = await foreseen_rates(service)
+        one, four = rates[0]["rate"], rates[3]["rate"]
+        assert one > four
+        await service.apply(DRAFT, acceptanceRate={"min": 0.65 * four + 0.35 * one}, **answers)
+        status = await service.until("fewer tokens", lambda: _reduced(service), 300)
+        tokens = status["guard"]["reduced"]["tokens"]
+        await film.dialled(tokens, 0, WITHIN)
+        status = await service.until("a window with fewer tokens", lambda: _accepted(service), 120)
+    print(f"{tokens} tokens: foreseen {rates[tokens - 1]['rate']}, measured {status['acceptance']['rate']}")
+    assert (status["phase"], status["guard"]["rollbacks"]) == ("Watching", 0)
+    await service.retry()
+    await service.until("the dial reset", lambda: _reset(service), WITHIN)
+    assert {each["metadata"]["uid"] for each in await pods(service)} == before
+
+
+async def _reduced(service: Service) -> Object | None:
+    status = await service.status()
+    return status if status["guard"].get("reduced", {}).get("dialled") else None
+
+
+async def _accepted(service: Service) -> Object | None:
+    """The status after a window that was judged as one of fewer tokens."""
+    status = await service.status()
+    judged = status["guard"].get("reason") == "Accepted" and "reduced" in status["guard"]
+    return status if judged else None
+
+
+async def _reset(service: Service) -> bool:
+    status = await service.status()
+    return "dial" not in status and "reduced" not in status["guard"]

@@ -34,10 +34,11 @@ async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     # the beginnings of answers: the first position is guessed rightly far more often than the fourth; longer windows,
     # for fewer tokens have to pass surely
     answers = {"response": ["ReduceTokens", "RollBack"], "regretBudget": 0.01, "window": "20s"}
+    answers |= {"dial": {"mode": "Off"}}  # tests/node/test_dialled_pods.py has the same in the running pod
     await service.apply(DRAFT, acceptanceRate={"min": 0.01}, **answers)
     await service.phase("Watching")
     async with Crowd(service, "code", 2, max_tokens=12):
-        foreseen = await _foreseen(service)
+        foreseen = await foreseen_rates(service)
         one, four = foreseen[0]["rate"], foreseen[3]["rate"]
         assert one > four
         await service.apply(DRAFT, acceptanceRate={"min": 0.65 * four + 0.35 * one}, **answers)
@@ -54,7 +55,9 @@ async def test_fewer_tokens_are_tried_before_none(service: Service) -> None:
     assert any(f'"num_speculative_tokens":{tokens}' in each for each in args)
 
 
-async def _foreseen(service: Service) -> list[Object]:
+async def foreseen_rates(service: Service) -> list[Object]:
+    """What fewer tokens would do, by a window that has passed."""
+
     async def rows() -> list[Object] | None:
         guard = (await service.status()).get("guard", {})
         found: list[Object] = guard.get("fewerTokens", [])

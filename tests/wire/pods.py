@@ -8,6 +8,7 @@ import json
 import random
 import time
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from aiohttp import web
@@ -38,7 +39,8 @@ class EngineStandIn:
     started: float = field(default_factory=time.time)
     generated: float = 0.0
     drafts: float = 0.0
-    accepted: float = 0.0
+    drafted: float = 0.0
+    accepted: list[float] = field(default_factory=list)
     requests: float = 0.0
     token_seconds: float = 0.0
     kv_tokens: int = 0
@@ -52,22 +54,25 @@ class EngineStandIn:
         """Lets time pass."""
         new = self.tokens_per_second * seconds
         tokens = self.tokens if self.drafting is None else self.drafting
-        drafts = new / (1 + self.acceptance * tokens) if tokens else 0.0
+        weights = [self.falls**position for position in range(self.tokens)]
+        shares = [self.acceptance * self.tokens * weight / sum(weights) for weight in weights[:tokens]]
+        drafts = new / (1 + sum(shares)) if tokens else 0.0
         self.generated += new
         self.drafts += drafts
-        self.accepted += drafts * self.acceptance * tokens
+        self.drafted += drafts * tokens
+        self.accepted = [before + drafts * share for before, share in zip_longest(self.accepted, shares, fillvalue=0.0)]
         self.requests += new / _REQUEST_TOKENS
         self.token_seconds += new / _REQUEST_TOKENS * self.token_time
 
     def restart(self) -> None:
         """A new process in the same pod: counters begin again."""
-        self.generated = self.drafts = self.accepted = self.requests = self.token_seconds = 0.0
+        self.generated = self.drafts = self.drafted = self.requests = self.token_seconds = 0.0
+        self.accepted = []
         self.started = time.time()
 
     def accepted_per_position(self) -> list[float]:
         """Accepted tokens at each position of the drafts."""
-        weights = [self.falls**position for position in range(self.tokens)]
-        return [self.accepted * weight / sum(weights) for weight in weights]
+        return self.accepted + [0.0] * (self.tokens - len(self.accepted))
 
     def page(self) -> str:
         """The counters as vLLM writes them."""
@@ -81,8 +86,8 @@ class EngineStandIn:
         if self.speculative:
             lines += [
                 f"vllm:spec_decode_num_drafts_total{{{_LABELS}}} {self.drafts}",
-                f"vllm:spec_decode_num_draft_tokens_total{{{_LABELS}}} {self.drafts * self.tokens}",
-                f"vllm:spec_decode_num_accepted_tokens_total{{{_LABELS}}} {self.accepted}",
+                f"vllm:spec_decode_num_draft_tokens_total{{{_LABELS}}} {self.drafted}",
+                f"vllm:spec_decode_num_accepted_tokens_total{{{_LABELS}}} {sum(self.accepted)}",
             ]
             lines += [
                 f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{_LABELS},position="{position}"}} {accepted}'

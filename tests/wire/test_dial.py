@@ -11,6 +11,7 @@ import pytest
 from specdec_operator.names import DIAL_ANNOTATION
 from specdec_runtime.dial import setting
 from tests.wire.api import POD, SIS, Api, Object, Refused, connected
+from tests.wire.dialled import following
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -73,6 +74,45 @@ async def test_twenty_pods_get_their_setting_although_two_of_them_hang(world: Wo
 
     await world.until("no pod's setting", none_set)
     await world.event("DialReset")
+
+
+async def reduced(world: World) -> Object | None:
+    """The status, as soon as fewer tokens are in force in the pod and a window of them has passed."""
+    status = await world.status()
+    dial, guard = status.get("dial", {}), status.get("guard", {})
+    in_force = (dial.get("pods"), dial.get("inForce")) == (1, 1) and guard.get("reduced", {}).get("dialled")
+    return status if in_force and guard.get("verdict") == "Pass" else None
+
+
+async def test_fewer_tokens_need_no_second_pod_and_the_next_step_follows_if_they_fail(
+    world: World, operator: OperatorProcess
+) -> None:
+    """A service of one pod. Its InferenceService and its pod stay until the rollback."""
+    late = engine()
+    late.tokens_per_second = 2000.0  # a window of so many drafts proves that two tokens would have passed
+    async with following(world, late):
+        await world.apply(sis(guard={"response": ["ReduceTokens", "RollBack"], "retry": {"limit": 0}}))
+        (pod,) = await world.roll_out(await world.child(speculative=True), late)
+        await world.verdict("Pass")
+        before = await world.child(speculative=True)
+        late.acceptance, late.falls = 0.23, 0.1  # a collapse with four tokens, of which the first are still good
+        status = await world.until("fewer tokens in force", lambda: reduced(world))
+        tokens = status["guard"]["reduced"]["tokens"]
+        assert (status["phase"], status["dial"]["tokens"], late.drafting) == ("Watching", tokens, tokens)
+        assert 0 < tokens < 4
+        assert setting.parse((await annotations(world))[pod].encode()).tokens == tokens
+        child = await world.child(speculative=True)
+        assert child["metadata"]["generation"] == before["metadata"]["generation"]
+        await world.event("ReducingTokens")
+        late.acceptance = 0.0
+        await world.child(speculative=False)
+        status = await world.phase("Responding")
+        assert (status["guard"]["rollback"]["reason"], "reduced" in status["guard"]) == ("AcceptanceRateLow", False)
+
+        async def drafts_nothing() -> bool:
+            return late.drafting == 0
+
+        await world.until("nothing drafted by the pod that is replaced", drafts_nothing)
 
 
 @pytest.fixture

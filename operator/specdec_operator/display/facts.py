@@ -87,7 +87,8 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     if (dial := guard.of("dial")).there:
         yield "dialled", f"nothing is drafted; {because(dial, now)}"
     if reduced.there:
-        yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}; {because(reduced, now)}"
+        how = " by the dial of the running pods" if reduced.of("dialled").flag else ""
+        yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}{how}; {because(reduced, now)}"
     if lowered.there:
         yield "lowered", because(lowered, now)
     if would.there:

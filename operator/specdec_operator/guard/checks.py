@@ -105,7 +105,9 @@ def no_traffic(case: WindowCase) -> Verdict | None:
 
 
 def dialled(case: WindowCase) -> Verdict | None:
-    """**Inconclusive** (Dialled): the dial asks the pods for fewer draft tokens than the spec does."""
+    """**Inconclusive** (Dialled): the dial asks the pods for fewer draft tokens than the spec does. If ReduceTokens set
+    it, windows are judged as soon as all pods follow.
+    """
     tokens = case.thresholds.dialled
     if tokens is None:
         return None

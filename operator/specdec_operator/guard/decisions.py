@@ -71,6 +71,10 @@ class Reduction(_Decision):
     """A decision for fewer tokens per step than asked for."""
 
     tokens: int = field(metadata=means("Tokens per step in use."))
+    dialled: bool = field(
+        default=False,
+        metadata=means("Whether the dial of the running pods sets them, and not the flags.", empty=False),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

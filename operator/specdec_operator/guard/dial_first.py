@@ -38,6 +38,14 @@ def dial_is_not_followed(state: State, observation: Observation, now: float) -> 
     return bool(observation.dial_trouble) and observation.policy.acts
 
 
+def fewer_tokens_are_not_followed(state: State, observation: Observation, now: float) -> bool:
+    """The dial asks for fewer tokens, and a pod was read not to follow for 20 s, or not to answer, or the operator has
+    no permission to set its dial.
+    """
+    waits = observation.by_hand or not observation.policy.acts
+    return state.by_dial is not None and bool(observation.dial_trouble) and not waits
+
+
 def acceptance_recovered(state: State, observation: Observation, now: float) -> bool:
     """The newest probes, two at least and of `minDraftTokens` tokens, reach the minimum, and a retry is left."""
     may = tries_are_left(state, observation.policy) and observation.policy.acts and not observation.by_hand
@@ -65,13 +73,21 @@ def begin_again(state: State, observation: Observation, now: float) -> State:
 
 
 def dial_up(state: State, observation: Observation, now: float) -> State:
-    """Watching, with the dial as the flags define; one retry less."""
+    """Watching, with the dial as before; one retry less."""
     return replace(state.enter(Phase.WATCHING, now), retries=state.retries + 1)
 
 
 def give_way(state: State, observation: Observation, now: float) -> State:
     """Responding: the rollback that would have come without a dial."""
     return _roll_back(state, observation, f"the dial did not help: {observation.dial_trouble}", now)
+
+
+def roll_fewer_tokens_out(state: State, observation: Observation, now: float) -> State:
+    """Responding: the pods with fewer tokens in their flags that would have come without a dial."""
+    if state.reduced is None:
+        return state
+    message = f"{state.reduced.message}; the dial did not help: {observation.dial_trouble}"
+    return replace(state, reduced=replace(state.reduced, message=message)).enter(Phase.RESPONDING, now)
 
 
 def roll_back(state: State, observation: Observation, now: float) -> State:

@@ -179,10 +179,10 @@ def _with_baseline_pods(case: WindowCase, pair: Pair | None, findings: tuple[Mea
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:
-    """What the window adds to the regret; None for a baseline window, for incomplete data, and if single pods are to
-    blame.
+    """What the window adds to the regret; None for a baseline window, for incomplete data, if the dial asks for other
+    tokens, and if single pods are to blame.
     """
-    unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE)
+    unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE, Reason.DIALLED)
     return None if unread or verdict.pods or thresholds.of_baseline else acceptance.lost(pool, thresholds)
 
 

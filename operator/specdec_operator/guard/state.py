@@ -227,6 +227,11 @@ class State:
         return self.lowering.steps if self.lowering and not self.measuring else 0
 
     @property
+    def by_dial(self) -> Reduction | None:
+        """The fewer tokens that the dial asks the pods for; None: they draft as their flags define."""
+        return self.reduced if self.reduced and self.reduced.dialled and self.rollback is None else None
+
+    @property
     def decision(self) -> Rollback | Reduction | Lowering | None:
         """Why something else is served than the spec requests; None if it is not. The newer one of two that hold
         together.
@@ -243,7 +248,11 @@ class State:
         if self.rollback is not None and self.rollback.good is not None:
             return f"good:{self.rollback.good.digest}"
         tokens, memory = f":{self.reduced.tokens}" if self.reduced else "", f"-{self.lowered}" if self.lowered else ""
-        return f"{self.speculation}{tokens}{memory}"
+        return f"{self.speculation}{tokens}{':dial' if self.by_dial else ''}{memory}"
+
+    def in_flags(self) -> "State":
+        """With other pods: those have the fewer tokens in their flags, and need no dial for them."""
+        return replace(self, reduced=replace(self.reduced, dialled=False)) if self.reduced else self
 
     def enter(self, phase: Phase, now: float) -> "State":
         """Another phase: the counts start again. In Responding, baseline pods keep serving until the pods of the
@@ -252,6 +261,7 @@ class State:
         control = self.control if phase in _WITH_BASELINE_PODS else None
         aside = self.set_aside if phase is Phase.ROLLING_OUT else None
         anew = replace(self, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=(), dial=None)
+        anew = anew.in_flags() if phase in (Phase.ROLLING_OUT, Phase.RESPONDING) else anew
         return replace(anew, phase=phase, since=now, control=control, set_aside=aside)
 
 

@@ -56,6 +56,7 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(pods.pods_keep_failing, pods.answer_pod_failures),
             TransitionRule(pods.pods_are_down_too_long, pods.answer_downtime),
             TransitionRule(pods.an_engine_hangs, pods.restart_the_engine),
+            TransitionRule(dial_first.fewer_tokens_are_not_followed, dial_first.roll_fewer_tokens_out),
             TransitionRule(tries.retry_is_due, tries.retry),
             # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
             TransitionRule(speed.baseline_pods_are_not_wanted, speed.remove_baseline_pods),

@@ -30,10 +30,11 @@ class Action(StrEnum):
     """The engine ran out of memory: it gets 0.05 of the device's memory less, and after a second crash 0.10 less."""
     RESTART_POD = "RestartPod"
     """A pod that is far below the others, hangs, or fails alone, is restarted: the draft is not the cause."""
+    REDUCE_TOKENS = "ReduceTokens"
+    """Fewer tokens per step: the largest K that would have passed. If acceptance is low and all pods offer a dial, the
+    running pods draft so many from the next step on. Otherwise other pods start."""
     DIAL = "Dial"
     """Acceptance is low, and all pods offer a dial: they draft nothing from the next step on. No pod is replaced."""
-    REDUCE_TOKENS = "ReduceTokens"
-    """Fewer tokens per step: the largest K that would have passed."""
     ROLL_BACK = "RollBack"
     """The last good other speculation, or the baseline if there is none."""
 
@@ -69,10 +70,14 @@ def _may_dial(state: State, observation: Observation) -> bool:
     """Whether the failure may pass by itself, so that it is worth to wait for that with the dial at nothing. Acceptance
     follows the traffic; a draft that costs more than it brings needs another engine.
     """
+    return _is_for_the_dial(state, observation) and tries_are_left(state, observation.policy)
+
+
+def _is_for_the_dial(state: State, observation: Observation) -> bool:
+    """Whether acceptance is low in pods that all offer a dial."""
     verdict = observation.verdict
     by_acceptance = verdict is not None and verdict.reason in BY_ACCEPTANCE
-    watched = observation.dials and state.phase is Phase.WATCHING
-    return watched and by_acceptance and tries_are_left(state, observation.policy)
+    return observation.dials and state.phase is Phase.WATCHING and by_acceptance
 
 
 def respond(
@@ -110,7 +115,7 @@ def _taken(state: State, action: Action, observation: Observation, reason: str, 
         case Action.LOWER_MEMORY:
             steps = state.lowering.steps + 1 if state.lowering else 1
             lowering = Lowering(reason=reason, message=message, at=now, steps=steps)
-            return replace(state, phase=Phase.RESPONDING, lowering=lowering)
+            return replace(state.in_flags(), phase=Phase.RESPONDING, lowering=lowering)
         case Action.RESTART_POD:  # one at a time: the others serve meanwhile
             phase = Phase.WARMING_UP if dial is None else Phase.DIALLED
             return replace(state, phase=phase, restarting=there[:1], restarts=state.restarts + 1)
@@ -118,10 +123,16 @@ def _taken(state: State, action: Action, observation: Observation, reason: str, 
             decided = DialDecision(reason=reason, message=message, at=now)
             return replace(state, phase=Phase.DIALLED, dial=decided, control=None)
         case Action.REDUCE_TOKENS:
-            reduced = Reduction(reason=reason, message=message, at=now, tokens=observation.fewer or 1)
-            return replace(state, phase=Phase.RESPONDING, reduced=reduced)
+            return _reduce(state, observation, reason, message, now)
         case Action.ROLL_BACK:
             return _roll_back(state, observation, reason, message, now)
+
+
+def _reduce(state: State, observation: Observation, reason: str, message: str, now: float) -> State:
+    """Fewer tokens: in the running pods, which are watched on, or else in other pods."""
+    dialled, tokens = _is_for_the_dial(state, observation), observation.fewer or 1
+    reduced = Reduction(reason=reason, message=message, at=now, tokens=tokens, dialled=dialled)
+    return replace(state, phase=Phase.WATCHING if dialled else Phase.RESPONDING, reduced=reduced)
 
 
 def fails_either_way(state: State, reason: str, now: float) -> bool:
@@ -190,7 +201,10 @@ def retry_is_due(state: State, observation: Observation, now: float) -> bool:
 
 
 def retry(state: State, observation: Observation, now: float) -> State:
-    """RollingOut, with the requested speculation; one retry less."""
+    """RollingOut, with the requested speculation; one retry less. Watching, if only the dial asked for fewer tokens."""
+    if state.by_dial is not None:
+        fresh = state.enter(Phase.WATCHING, now)
+        return replace(fresh, reduced=None, retries=state.retries + 1, restarts=0)
     fresh, aside = state.enter(Phase.ROLLING_OUT, now), state.rollback or state.reduced
     return replace(fresh, rollback=None, reduced=None, retries=state.retries + 1, restarts=0, set_aside=aside)
 

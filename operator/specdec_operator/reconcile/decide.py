@@ -17,16 +17,16 @@ from specdec_operator.observe.baseline_pods import BaselinePodsView, baseline_po
 from specdec_operator.observe.ownership import NAME_TAKEN, name_taken
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.reconcile.apply import ask_again_at, is_tried_again, patience, refusal_in_force
-from specdec_operator.reconcile.desired import Desired, desire, download_image
+from specdec_operator.reconcile.desired import Desired, desire, download_image, drafted_tokens
 from specdec_operator.reconcile.dial import offered, trouble_of, view_of
 from specdec_operator.reconcile.guest import desire_guest
-from specdec_operator.reconcile.memory import SamplingPlan, ServiceMemory, restore
+from specdec_operator.reconcile.memory import DialMemory, SamplingPlan, ServiceMemory, restore
 from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
 from specdec_operator.reconcile.sis import Parsed, Sis
 from specdec_operator.reconcile.what_if import WhatIf, less_memory, what_if
-from specdec_operator.render.plan import known_good_of
+from specdec_operator.render.plan import drafted, known_good_of
 from specdec_operator.report.status import SpecRefusal
 
 _MEASURED = frozenset({Phase.WATCHING, Phase.DIALLED, Phase.RESPONDING, Phase.STALLED})
@@ -100,7 +100,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
 
     # What this state requests, and how far its pods are. Only then is it known which pods a window is evidence about.
     desired = _desire(sis, asked, observed, memory, now)
-    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, desired.plan.tokens, desired.state)
+    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, drafted_tokens(desired), desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
     baseline_pods = baseline_pods_view(
         observed.objects.baseline_deployment, observed.objects.baseline_pods, memory.baseline_pods.refusal
@@ -173,10 +173,10 @@ def _observation(
     failures: tuple[PodFailure, ...],
 ) -> Observation:
     """What the state machine has to know. closed: a window that closed in this reconcile. failures: of the pods."""
-    speculation = desired.plan.speculation
+    speculation = drafted(desired.plan.speculation, desired.state)
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0
-    good = speculation and known_good_of(speculation, desired.state, tokens=desired.plan.tokens, rate=rate, at=at)
+    good = speculation and known_good_of(speculation, desired.state, tokens=drafted_tokens(desired), rate=rate, at=at)
     observation = Observation(
         subject=desired.state.subject,
         policy=_policy(sis),
@@ -237,7 +237,7 @@ def remember(memory: ServiceMemory, decision: Decision | SpecRefusal, now: float
         memory,
         last_valid=(decision.sis.generation, decision.sis.written),
         state=state,
-        sampling=_sampling_plan(decision, now),
+        sampling=_sampling_plan(decision, memory.dial, now),
         waits=bool(desired.waits),
         refused=None,
         facts=replace(memory.facts, kept=desired.facts),
@@ -251,7 +251,19 @@ def _has_baseline_pods(state: State) -> bool:
     return state.control is not None and bool(state.control.up)
 
 
-def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
+def _not_judged(decision: Decision, dial: DialMemory) -> int | None:
+    """The tokens of the dial with which windows are not judged; None: they are. Fewer tokens by a decision of the guard
+    are judged once all pods followed.
+    """
+    request, reduced = decision.dial.request, decision.state.by_dial
+    if request is None:
+        return None
+    is_decided = reduced is not None and not request.by_hand and request.lasting == reduced.tokens
+    followed = dial.followed and not changed(dial.request, request)
+    return None if is_decided and followed else request.lasting
+
+
+def _sampling_plan(decision: Decision, dial: DialMemory, now: float) -> SamplingPlan | None:
     """What is read until the next decision; None: nothing, for there is nothing to learn from what runs."""
     desired, state, guard = decision.desired, decision.state, decision.sis.spec.guard
     speculation = desired.plan.speculation
@@ -260,11 +272,10 @@ def _sampling_plan(decision: Decision, now: float) -> SamplingPlan | None:
     sampled = is_sampled(state, guard, baseline=speculation is None, settled=settled, now=now, guest=guest)
     if not sampled or not desired.staged or desired.waits:
         return None
-    request = decision.dial.request
-    limits = thresholds_of(guard, speculation, desired.plan.tokens, state)
+    limits = thresholds_of(guard, speculation, drafted_tokens(desired), state)
     return SamplingPlan(
         guard=guard,
-        thresholds=replace(limits, dialled=request.lasting if request else None),
+        thresholds=replace(limits, dialled=_not_judged(decision, dial)),
         revision=desired.rendered.revision,
         with_baseline=_has_baseline_pods(state),
         guest=desired.guest.where if desired.guest else None,

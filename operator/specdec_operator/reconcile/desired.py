@@ -79,6 +79,12 @@ class Desired:
         return all(each.done for each in self.downloads)
 
 
+def drafted_tokens(desired: Desired) -> int:
+    """K that the pods draft: that of their flags, unless a decision of the guard asks their dial for fewer."""
+    dialled = desired.state.by_dial
+    return dialled.tokens if dialled else desired.plan.tokens
+
+
 def desire(sis: Sis, state: State, observed: Observed, memory: ServiceMemory, now: float) -> Desired:
     """What `state` asks for. Raises Invalid for what cannot run, unless it runs already."""
     owned = unreferenced(sis, observed.look, memory)

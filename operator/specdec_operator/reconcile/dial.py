@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from specdec_operator.errors import OperatorError, Unavailable
+from specdec_operator.guard.decisions import Reduction
 from specdec_operator.guard.dial import (
     NO_ANSWER,
     DialRequest,
@@ -95,10 +96,13 @@ def _leaving(state: State) -> DialRequest | None:
     rollback, reduced = state.rollback, state.reduced
     if rollback is not None and rollback.pending:
         return DialRequest(tokens=0, reason=rollback.reason, message=f"{rollback.reason}: {rollback.message}")
-    if reduced is not None and state.phase is Phase.RESPONDING:
-        message = f"{reduced.reason}: {reduced.message}"
-        return DialRequest(tokens=reduced.tokens, reason=reduced.reason, message=message)
-    return None
+    return _fewer(reduced) if reduced is not None and state.phase is Phase.RESPONDING else None
+
+
+def _fewer(reduced: Reduction) -> DialRequest:
+    """What a decision for fewer tokens asks the pods for."""
+    message = f"{reduced.reason}: {reduced.message}"
+    return DialRequest(tokens=reduced.tokens, reason=reduced.reason, message=message)
 
 
 def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialMemory, now: float) -> DialView:
@@ -121,10 +125,11 @@ def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tupl
     if (leaving := _leaving(desired.state)) is not None:
         lower = request is not None and request.tokens < leaving.tokens
         return request if lower else leaving, ""
-    dial = desired.state.dial
+    dial, reduced = desired.state.dial, desired.state.by_dial
     if request is not None or dial is None:
-        return request, refused
+        return request or (_fewer(reduced) if reduced else None), refused
     started = desired.plan.tokens or min((each for each in memory.offers.values() if each), default=0)
+    started = min(started, reduced.tokens) if reduced else started  # probes show what is drafted if the dial goes up
     started = 0 if sis.held else started  # a hold keeps everything as it is
     return by_guard(dial.at, dial.reason, dial.message, started, sis.spec.guard.settle, now), refused
 

@@ -33,7 +33,10 @@ def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thres
     speculation = desired.plan.speculation
     if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
         return WhatIf()
-    rows = fewer_tokens(closed.evidence, thresholds, closed.comparison)
+    evidence = closed.evidence
+    if (dialled := desired.state.by_dial) is not None:  # the engine counts the positions of its flags
+        evidence = replace(evidence, accepted_per_position=evidence.accepted_per_position[: dialled.tokens])
+    rows = fewer_tokens(evidence, thresholds, closed.comparison)
     fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
     more = _more(sis, desired, closed) if closed.verdict.outcome is Outcome.PASS else None
     return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer, more))

@@ -46,7 +46,14 @@ def effective_speculation(spec: Spec, state: State) -> Speculation | None:
             return Speculation.model_validate(json.loads(state.rollback.good.block))
         except ValueError:
             return None
-    return reduced(spec.speculation, state.reduced.tokens) if state.reduced else spec.speculation
+    in_flags = state.reduced if state.by_dial is None else None
+    return reduced(spec.speculation, in_flags.tokens) if in_flags else spec.speculation
+
+
+def drafted(speculation: Speculation | None, state: State) -> Speculation | None:
+    """A speculation of the flags as the pods draft it: the dial may ask for fewer tokens."""
+    dialled = state.by_dial
+    return reduced(speculation, dialled.tokens) if speculation and dialled else speculation
 
 
 def reduced(speculation: Speculation, tokens: int) -> Speculation:

@@ -164,7 +164,8 @@ def _rolled_back(found: Findings) -> Wanted:
         words = f"the dial of the running pods is set to nothing: {state.dial.reason}: {state.dial.message}"
         return "False", state.phase.value, words
     if state.reduced is not None:
-        words = f"{state.reduced.tokens} tokens per step: {state.reduced.reason}: {state.reduced.message}"
+        how = ", by the dial of the running pods" if state.by_dial else ""
+        words = f"{state.reduced.tokens} tokens per step{how}: {state.reduced.reason}: {state.reduced.message}"
         return "False", "TokensReduced", words
     if state.lowering is not None:
         return "False", "MemoryLowered", state.lowering.message

@@ -150,6 +150,10 @@ def _of_transition(before: State | None, after: State, found: Findings) -> Event
         return _warning(ConditionType.REPLACING.value, NO_ROOM)
     if before is not None and before.phase is after.phase and before.subject == after.subject:
         return None
+    reduced = after.by_dial
+    if reduced is not None and (before is None or before.by_dial is None):
+        asked = f"{reduced.tokens} tokens per step from now on, by the dial of the running pods"
+        return _warning("ReducingTokens", f"{asked}: {reduced.reason}: {reduced.message}")
     return _entered(after, found)
 
 

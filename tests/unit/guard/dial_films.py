@@ -16,7 +16,7 @@ from tests.unit.builders import (
 from tests.unit.guard.films import Frame, Frames
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.decisions import DialDecision, Probe
+from specdec_operator.guard.decisions import DialDecision, Probe, Reduction
 from specdec_operator.guard.outages import Outage
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
@@ -39,6 +39,16 @@ def dialled(**changes: object) -> State:
 
 
 FAILS: Frame = ANSWERS | {"verdict": LOW}
+FEWER: Frame = {"reduce_tokens": True, "fewer": 2}
+DEAF: Frame = ANSWERS | {"dial_trouble": "pod a drafts 4"}
+
+
+def reduced(**changes: object) -> State:
+    """A service whose running pods draft two tokens, by their dial."""
+    decided = Reduction(reason="AcceptanceRateLow", message="acceptance 0.25 < 0.30", at=0.0, tokens=2, dialled=True)
+    return make_state(**({"reduced": decided} | changes))
+
+
 TWO: Frame = ANSWERS | {"pods": frozenset("ab")}
 FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
     "windows fail, and the pods have a dial": (
@@ -105,5 +115,26 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         dialled(),
         ((1, TWO | {"pod_failures": (make_failure("a", reason="Stalled"),)}), (5, TWO | {"pods": frozenset("bc")})),
         [DIALLED, DIALLED],
+    ),
+    "fewer tokens would pass, and the pods have a dial": (make_state(failures=2), ((3, FAILS | FEWER),), [WATCH]),
+    "fewer tokens would pass, and a pod has no dial": (
+        make_state(failures=2),
+        ((3, FAILS | FEWER | {"dials": False}),),
+        [RESPOND],
+    ),
+    "fewer tokens by the dial fail too": (
+        reduced(failures=2),
+        ((3, FAILS | FEWER), (20, DEAF)),
+        [DIALLED, RESPOND],
+    ),
+    "they fail, and no retry is left": (reduced(failures=2), ((3, FAILS | FEWER | {"retry_limit": 0}),), [RESPOND]),
+    "a pod does not follow to fewer tokens": (reduced(), ((20, DEAF),), [RESPOND]),
+    "a hold keeps fewer tokens as they are": (reduced(), ((20, DEAF | {"held": True}),), [WATCH]),
+    "the user's own setting goes before fewer tokens": (reduced(), ((20, DEAF | {"by_hand": True}),), [WATCH]),
+    "the requested tokens are tried again by the dial": (reduced(), ((59, ANSWERS), (60, ANSWERS)), [WATCH, WATCH]),
+    "other pods are asked for after fewer tokens": (
+        reduced(),
+        ((1, ANSWERS | {"revision": "r2", "rollout": PROGRESSING}),),
+        [OUT],
     ),
 }

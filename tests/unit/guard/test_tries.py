@@ -24,7 +24,7 @@ from tests.unit.guard.films import Frame, strip
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.rollout import ROLLOUT_FAILED
 from specdec_operator.guard.state import Observation, Phase, State
-from specdec_operator.guard.tries import MOST_RESTARTS, Action, action_for, remembered, respond
+from specdec_operator.guard.tries import MOST_RESTARTS, Action, action_for, remembered, respond, retry
 from specdec_operator.guard.user_intent import BY_REQUEST
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
@@ -102,6 +102,45 @@ def test_fewer_tokens_are_served_with_the_reason_for_it() -> None:
     assert (after.phase, after.subject, after.rollbacks) == (Phase.RESPONDING, "s1:2", 0)
     assert after.reduced is not None
     assert (after.reduced.tokens, after.reduced.at, after.reduced.message) == (2, 9.0, "acceptance 0.02 < 0.30")
+
+
+DIALS: dict[str, Any] = {"verdict": LOW, "dials": True} | FEWER
+
+
+def test_fewer_tokens_by_the_dial_are_another_subject_and_no_pod_is_replaced() -> None:
+    """They are watched at once: the pods are there. Nothing of the windows before counts."""
+    after = answered(make_state(failures=3, regret=1.0), facts(**DIALS))
+    assert (after.phase, after.subject, after.since) == (Phase.WATCHING, "s1:2:dial", 9.0)
+    assert (after.failures, after.regret, after.by_dial) == (0, 0.0, after.reduced)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"dials": False},
+        {"verdict": Verdict(outcome=Outcome.FAIL, reason=Reason.SLOWER_THAN_PLAIN, message="0.8 times")},
+    ],
+    ids=["a pod has no dial", "it is slow"],
+)
+def test_other_pods_have_fewer_tokens_in_their_flags(known: dict[str, Any]) -> None:
+    """As without a dial."""
+    after = answered(make_state(failures=3), facts(**(DIALS | known)))
+    assert (after.phase, after.subject, after.by_dial) == (Phase.RESPONDING, "s1:2", None)
+
+
+def test_pods_that_come_anyway_have_the_fewer_tokens_in_their_flags() -> None:
+    """With another spec, or with less memory after a crash: their memory is planned for so many."""
+    reduced = answered(make_state(), facts(**DIALS))
+    assert reduced.enter(Phase.ROLLING_OUT, 10.0).subject == "s1:2"
+    lowered = respond(reduced, facts(less="--x"), "OutOfMemory", "", 10.0, pods_fail=True, less_memory=True)
+    assert (lowered.phase, lowered.subject) == (Phase.RESPONDING, "s1:2-1")
+
+
+def test_a_retry_after_fewer_tokens_by_the_dial_needs_no_rollout() -> None:
+    """The dial goes back up. It counts as a retry."""
+    reduced = answered(make_state(), facts(**DIALS))
+    after = retry(reduced, facts(), 20.0)
+    assert (after.phase, after.reduced, after.retries, after.subject) == (Phase.WATCHING, None, 1, "s1")
 
 
 @pytest.mark.parametrize(

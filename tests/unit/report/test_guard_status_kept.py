@@ -72,7 +72,9 @@ PAIRS = st.builds(
     seconds=SPEEDS,
     pods=st.tuples(COUNTS, COUNTS),
 )
-REDUCTIONS = st.builds(Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128))
+REDUCTIONS = st.builds(
+    Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128), dialled=st.booleans()
+)
 PROBES = st.lists(st.builds(Probe, number=COUNTS, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
 DIALS = st.builds(DialDecision, reason=WORDS, message=WORDS, at=TIMES, probes=PROBES)
 LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
