@@ -60,6 +60,8 @@ TURN = st.fixed_dictionaries(
         "fewer": st.sampled_from((None, 1, 3)),
         "dry": st.sampled_from((*[False] * 6, True)),
         "less": st.sampled_from(("", "--flag", "--flag")),
+        "dials": st.booleans(),
+        "deaf": st.sampled_from((*[""] * 6, "pod a drafts 4")),
     }
 )
 TURNS = st.lists(TURN, min_size=10, max_size=50)
@@ -109,6 +111,8 @@ def told(turn: dict[str, Any], state: State, policy: Policy, now: float) -> Obse
         good=replace(good, of=state.speculation) if good and closes and speculating else None,
         fewer=turn["fewer"],
         less=turn["less"],
+        dials=turn["dials"],
+        dial_trouble=turn["deaf"],
         since=state.wanted_since,
     )
 
@@ -121,7 +125,13 @@ def _drawn(turn: dict[str, Any]) -> dict[str, Any]:
 
 def wanting(turn: dict[str, Any], state: State, now: float) -> State:
     """As the loop plans it: the pods of what is to be served, or others that the user has asked for."""
-    return want(state, f"r2-{state.subject}" if turn["other"] else f"r-{state.subject}", now)
+    flags = state.speculation if state.by_dial else state.subject
+    return want(state, f"r2-{flags}" if turn["other"] else f"r-{flags}", now)
+
+
+def drafted(state: State) -> str:
+    """What is drafted, by the dial or by the flags."""
+    return state.subject.replace(":dial", "")
 
 
 def turned(turn: dict[str, Any], state: State, policy: Policy, now: float) -> State:
@@ -159,7 +169,7 @@ def test_rollouts_are_bounded_by_the_budget(policy: Policy, last_good: tuple[Kno
     for turn in turns:
         now += turn["dt"]
         after = turned(turn, state, policy, now)
-        changes += after.subject != state.subject
+        changes += drafted(after) != drafted(state)
         restarts += after.restarts > state.restarts
         forgotten += after.restarts < state.restarts
         state = after
@@ -205,7 +215,7 @@ def test_observe_and_held_change_nothing_that_is_served(
         now, off = now + turn["dt"], place >= switch
         after = turned(turn, state, tied if off else policy, now)
         if off and (tied.held or not state.measuring):
-            assert after.subject == state.subject
+            assert drafted(after) == drafted(state)
             assert after.restarts <= state.restarts
             assert after.retries == state.retries
             assert after.rollbacks == state.rollbacks or not state.rolled_back, "it was decided before"
@@ -222,11 +232,11 @@ def test_each_act_of_the_user_grants_one_budget_more(
         now += turn["dt"]
         if act:
             asked, acts = replace(asked, **{act: f"n{place}"}), acts + 1
-        before = state.subject
+        before = drafted(state)
         state = follow_user(state, asked, now)
         assert follow_user(state, asked, now) == state
         state = turned(turn, state, policy, now)
-        changes += state.subject != before
+        changes += drafted(state) != before
     assert changes <= 4 * (1 + policy.retry_limit) * (1 + acts)
 
 
