@@ -148,6 +148,7 @@ bench-gpu: venv ## The same, methods and faults besides, on this machine's GPU, 
 	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine methods
 	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine bench
 	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine faults
+	SPECDEC_ACCELERATOR=nvidia $(RUN) -m lab.engine dial
 	@$(RUN) -m hack.reference
 
 cluster-up: venv ## A real local cluster: kind where Docker or podman is, else one real node

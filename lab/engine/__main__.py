@@ -1,17 +1,19 @@
 """python -m lab.engine methods   every method on the real engine, its answers against the baseline engine's.
 python -m lab.engine faults    every fault, and what catches it.
 python -m lab.engine bench     every method against the baseline engine, with 1, 4 and 8 clients.
+python -m lab.engine dial      the dial: equal answers, its cost at rest, and the speed at each end of it.
 python -m lab.engine image     size of the image, and seconds from its start to a proven server.
 python -m lab.engine pair      whether the tiny pair is what the tests need: good on code, worthless on drift.
 python -m lab.engine speed     the same, and the speed against the baseline server.
 python -m lab.engine sampling  whether the plugin keeps the distribution of sampled text, and is needed for that.
 
-The first four run in the runtime image, minutes long. Each writes docs/engine/NAME.json, which docs/engine.md is made
-of. With SPECDEC_ACCELERATOR=nvidia the first three run on this machine's first GPU and write docs/engine/gpu-NAME.json:
-`make bench-gpu` is all of them.
+The first five run in the runtime image, minutes long. Each writes docs/engine/NAME.json, which docs/engine.md is made
+of. With SPECDEC_ACCELERATOR=nvidia the first four run on this machine's first GPU and write docs/engine/gpu-NAME.json:
+`make bench-gpu` is all of them. The file of `dial` is docs/dial/engine.json, or gpu.json.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 from hack.cluster.errors import ClusterError
@@ -54,6 +56,7 @@ def main(words: list[str]) -> int:
         "methods": methods,
         "faults": lambda: {"runs": runs.faults(ALL)},
         "bench": bench,
+        "dial": lambda: {"measured": runs.dial()},
         "image": lambda: {"measured": page.image()},
     }
     if len(words) != 1 or words[0] not in known:
@@ -62,11 +65,16 @@ def main(words: list[str]) -> int:
     if words == ["image"] and place.chosen().prefix:
         raise ClusterError(f"image: it is about the cpu image; leave {place.ACCELERATOR} out")
     found = {"origin": origin() | {"device": place.chosen().device()}, "image": place.image_name(), **known[words[0]]()}
-    page.FOLDER.mkdir(exist_ok=True)
-    (page.FOLDER / f"{place.chosen().prefix}{words[0]}.json").write_text(
-        json.dumps(found, indent=1) + "\n", encoding="utf-8"
-    )
+    _file(words[0]).parent.mkdir(exist_ok=True)
+    _file(words[0]).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _file(name: str) -> Path:
+    prefix = place.chosen().prefix
+    if name == "dial":
+        return page.FOLDER.parent / "dial" / ("gpu.json" if prefix else "engine.json")
+    return page.FOLDER / f"{prefix}{name}.json"
 
 
 if __name__ == "__main__":

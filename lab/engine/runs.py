@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from hack.models.store import open_to_pods
 
 from lab.engine import cases, place
@@ -64,6 +65,16 @@ def dialled(methods: Sequence[cases.MethodCase], other: str) -> dict[str, Any]:
     ]
     work = {"models": str(models), "runs": [*works, {**works[0], "name": other, "version": "0.34.0"}]}
     found: dict[str, Any] = _ask("lab.engine.dialled", models, work)
+    return found
+
+
+def dial() -> dict[str, Any]:
+    """Hold answers at each value of the dial against each other, and time engines at each end of it."""
+    models = heads.ensure()
+    plan = yaml.safe_load((Path(__file__).parent / "dial_gpu.yaml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = _ask(
+        "lab.engine.dial_gpu", models, {"models": str(models), **plan[place.chosen().accelerator]}
+    )
     return found
 
 
