@@ -1,4 +1,5 @@
-"""What a dial at rest costs: the steps of one engine with its hooks in and out, in turn; runs where vLLM is.
+"""What a dial at rest and the step clock cost: steps of one engine with the hooks in and out, in turn; runs where
+vLLM is.
 
     python -m lab.engine.dial_cost MODELS OUT.json
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.engine import server
+from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.dial import files, hooks, watch
 from specdec_runtime.dial.state import DialledPod
 
@@ -43,11 +45,14 @@ class CostEngine:
         self._greedy = vllm.SamplingParams(temperature=0.0, max_tokens=_TOKENS, ignore_eos=True, detokenize=False)
         self._prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"]
         self._asked = 0
+        self._clock: StepClock | None = None
         self.core = self._engine.engine_core.engine_core
 
     def turn(self, on: bool) -> None:
         """Put the hooks in or take them out."""
         if not on:
+            if self._clock is not None:
+                self._clock.remove("")
             hooks.off_scheduler(self.core.scheduler)
             self.core.collective_rpc(hooks.off_worker)
             return
@@ -55,6 +60,8 @@ class CostEngine:
         hooks.on_scheduler(self.core.scheduler, self.way, output)
         if missing := [each for each in self.core.collective_rpc(hooks.on_worker, args=(self.way,)) if each]:
             raise SystemExit(missing[0])
+        self._clock = StepClock(self.core.scheduler)
+        self._clock.install()
 
     def block(self) -> float:
         """Return the median seconds of a step."""

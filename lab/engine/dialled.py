@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.engine import server
+from specdec_engine import metrics
 from specdec_runtime.dial import files
 
 TOKENS: Final = 256
@@ -28,6 +29,9 @@ _FLAGS: Final = ("--middleware=specdec_runtime.facts.Facts",)
 _IN_FORCE: Final = 30.0
 _BETWEEN: Final = 0.05
 """Seconds between two changes: short, so that requests run through all of them."""
+_CLOCK: Final = 1.2
+"""Seconds after which the step clock's counters are shown."""
+_TIMED: Final = ("steps", "step_seconds", "tokens", "draft_tokens", "accepted_tokens")
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
 
@@ -141,10 +145,22 @@ def _arm(
 ) -> dict[str, Any]:
     folder.ask(tokens, tokens)
     in_force(engine, tokens)
+    time.sleep(_CLOCK)
     before = engine.counters()
     got = answers(engine, texts, lambda: None)
+    time.sleep(_CLOCK)
+    after = engine.counters()
     alike = sum(one == other for one, other in zip(got, rest, strict=True))
-    return {"alike": alike, **server.moved(before, engine.counters())}
+    timed = {name: _timed(after, name, tokens) - _timed(before, name, tokens) for name in _TIMED}
+    generated = (metrics.total(after, metrics.GENERATED) or 0.0) - (metrics.total(before, metrics.GENERATED) or 0.0)
+    return {"alike": alike, "timed": timed, "generated": generated, **server.moved(before, after)}
+
+
+def _timed(page: str, name: str, tokens: int) -> float:
+    """A counter of the step clock, of all steps that were to draft so many tokens."""
+    begin, label = f"specdec_engine_{name}_total{{", f'tokens="{tokens}"'
+    lines = (line for line in page.splitlines() if line.startswith(begin) and label in line)
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
 
 def _refused(engine: server.EngineServer, folder: DialFolder) -> dict[str, Any]:

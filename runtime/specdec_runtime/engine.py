@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from specdec_engine.exit_codes import DIED
 from specdec_engine.out_of_memory import OUT_OF_MEMORY, ran_out
 from specdec_runtime import sentence, witness
+from specdec_runtime.clock import page as steps
 from specdec_runtime.dial import files as dial
 from specdec_runtime.refusal import Refusal, log
 from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     witness.forget()
     dial.forget()
+    steps.forget()
     interrupt_start()
     watch_handlers()
     try:

@@ -34,6 +34,17 @@ def test_what_is_drafted_follows_the_dial(found: dict[str, Any], name: str) -> N
 
 
 @pytest.mark.parametrize("name", DIALLED)
+def test_the_step_clock_counts_what_the_engine_counts(found: dict[str, Any], name: str) -> None:
+    """Tokens, drafted and accepted ones by vLLM's own counters, except the first steps after a change of the dial."""
+    for tokens, arm in found[name]["arms"].items():
+        timed = arm["timed"]
+        assert 0.97 * arm["generated"] <= timed["tokens"] <= arm["generated"], tokens
+        assert 0.97 * arm["drafted"] <= timed["draft_tokens"] <= arm["drafted"], tokens
+        assert 0.97 * arm["accepted"] <= timed["accepted_tokens"] <= arm["accepted"], tokens
+        assert 0 < timed["step_seconds"] / timed["steps"] < 1
+
+
+@pytest.mark.parametrize("name", DIALLED)
 def test_a_pod_tries_its_dial_before_it_offers_it(found: dict[str, Any], name: str) -> None:
     """The page shows what is possible, and the log what was tried."""
     page = found[name]["page"]

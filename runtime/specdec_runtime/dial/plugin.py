@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specdec_engine import dial
 from specdec_engine.methods import plain_name
 from specdec_engine.version import Flavor, Version
+from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.dial import files, hooks, state, watch
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def offer(core: Any) -> hooks.DialPosition | None:
         known = isinstance(error, _REASONS)
         _decline(str(error) if known else f"it could not be installed: {error!r}")
         return None
-    watch.DialWatch(pod, position).start()
+    clock = StepClock(core.scheduler)
+    clock.install()
+    watch.DialWatch(pod, position, clock).start()
     return position
 
 

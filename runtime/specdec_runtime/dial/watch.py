@@ -9,15 +9,19 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from specdec_runtime.clock import page
 from specdec_runtime.dial import files, state
 
 if TYPE_CHECKING:
+    from specdec_runtime.clock.hooks import StepClock
     from specdec_runtime.dial.files import Stamp
     from specdec_runtime.dial.hooks import DialPosition
     from specdec_runtime.dial.state import DialledPod
 
 PAUSE: Final = 0.05
 """Seconds between two looks at the file's time and number; it is read only when they change."""
+_SHOWN: Final = 1.0
+"""Seconds between two times that the clock's sums are written, if there were steps."""
 _LOG = logging.getLogger("vllm.specdec")
 
 
@@ -27,12 +31,15 @@ def now() -> state.Now:
 
 
 class DialWatch(threading.Thread):
-    """The thread. position: what the engine's steps read."""
+    """The thread. position: what the engine's steps read. clock: of its steps."""
 
-    def __init__(self, pod: DialledPod, position: DialPosition) -> None:
+    def __init__(self, pod: DialledPod, position: DialPosition, clock: StepClock | None = None) -> None:
         super().__init__(name="specdec-dial", daemon=True)
         self._pod = pod
         self._position = position
+        self._clock = clock
+        self._steps = 0
+        self._due = 0.0
         self._stamp: Stamp | None = None
         self._state = state.begin(pod, now())
         files.leave(state.shown(self._state, pod, now()))
@@ -41,7 +48,22 @@ class DialWatch(threading.Thread):
         """Look for as long as the process lives."""
         while True:
             self.look()
+            self.show(time.monotonic())
             time.sleep(PAUSE)
+
+    def show(self, at: float) -> None:
+        """Leave the clock's sums for the server. What cannot be written is not shown, and the dial goes on."""
+        if self._clock is None or at < self._due:
+            return
+        self._due = at + _SHOWN
+        try:
+            sums = dict(self._clock.sums)
+            if (steps := sum(each.steps for each in sums.values())) != self._steps:
+                page.leave(sums)
+                self._steps = steps
+        except Exception as error:
+            _LOG.warning("specdec: /metrics does not show the engine's steps: %r", error)
+            self._clock = None
 
     def look(self) -> None:
         """Bring into force what changed. Nothing that goes wrong here may end the thread: settings have to run out."""

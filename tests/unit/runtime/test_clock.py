@@ -1,0 +1,167 @@
+"""The step clock: what it adds up, on a stand-in of vLLM's scheduler, and what /metrics shows of it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily
+
+from specdec_runtime.clock import page
+from specdec_runtime.clock.hooks import StepClock
+from specdec_runtime.clock.sums import StepKind, StepSums, batch_of, read, rows
+
+
+@dataclass
+class StandinOutput:
+    """What a scheduler asks for: draft tokens that are verified, by request, and how many follow."""
+
+    scheduled_spec_decode_tokens: dict[str, list[int]]
+    num_scheduled_tokens: dict[str, int]
+    num_spec_tokens_to_schedule: int
+
+    @property
+    def total_num_scheduled_tokens(self) -> int:
+        return sum(self.num_scheduled_tokens.values())
+
+
+@dataclass
+class StandinScheduler:
+    """Schedules what it is given, and hands on what was sampled."""
+
+    now: float = 0.0
+    running: list[str] = field(default_factory=lambda: ["a"])
+
+    def schedule(self, output: StandinOutput) -> StandinOutput:
+        return output
+
+    def update_from_output(self, output: StandinOutput, result: Any) -> dict[int, Any]:
+        outputs = [SimpleNamespace(new_token_ids=each) for each in result.sampled_token_ids]
+        return {0: SimpleNamespace(outputs=outputs)}
+
+
+def step(
+    scheduler: StandinScheduler, *, drafts: dict[str, list[int]], sampled: list[list[int]], asked: int, prompt: int = 0
+) -> StandinOutput:
+    """One step of a tenth of a second, after as long a time in which the engine did something else."""
+    names = [f"r{number}" for number in range(len(sampled))]
+    scheduled = {name: 1 + len(drafts.get(name, [])) for name in names}
+    scheduled[names[0]] += prompt
+    scheduler.now += 0.1
+    output = scheduler.schedule(StandinOutput(drafts, scheduled, asked))
+    scheduler.now += 0.1
+    index = {name: place for place, name in enumerate(names)}
+    scheduler.update_from_output(output, SimpleNamespace(sampled_token_ids=sampled, req_id_to_index=index))
+    return output
+
+
+@pytest.fixture
+def timed() -> tuple[StandinScheduler, StepClock]:
+    """A scheduler with its clock, after the first step, which is not counted."""
+    scheduler = StandinScheduler()
+    clock = StepClock(scheduler, lambda: scheduler.now)
+    clock.install()
+    step(scheduler, drafts={}, sampled=[[1]], asked=4)
+    return scheduler, clock
+
+
+def test_a_step_is_counted_with_what_it_verified_and_brought(timed: tuple[StandinScheduler, StepClock]) -> None:
+    """From the end of the one before: the time between two steps is paid by the same clients."""
+    scheduler, clock = timed
+    step(scheduler, drafts={"r0": [1, 2, 3, 4], "r1": [1, 2]}, sampled=[[1, 2, 9], [7], [8]], asked=4)
+    assert clock.sums == {StepKind(4, 4, False): StepSums(1, pytest.approx(0.2), 5, 6, [1, 1])}
+
+
+def test_a_pause_is_not_part_of_a_step(timed: tuple[StandinScheduler, StepClock]) -> None:
+    """The engine had no request at the end of the step before."""
+    scheduler, clock = timed
+    scheduler.running.clear()
+    step(scheduler, drafts={}, sampled=[[1]], asked=4)
+    scheduler.now += 60
+    step(scheduler, drafts={}, sampled=[[1]], asked=4)
+    (found,) = clock.sums.values()
+    assert found.seconds == pytest.approx(0.2 + 0.1)
+
+
+def test_a_step_with_a_prompt_is_of_another_kind(timed: tuple[StandinScheduler, StepClock]) -> None:
+    """It takes longer, whatever was drafted."""
+    scheduler, clock = timed
+    step(scheduler, drafts={"r0": [1]}, sampled=[[1], [2]], asked=4, prompt=500)
+    assert [*clock.sums] == [StepKind(4, 2, True)]
+
+
+def test_the_first_step_after_a_change_is_not_counted(timed: tuple[StandinScheduler, StepClock]) -> None:
+    """It verifies what was drafted before, and drafts another number."""
+    scheduler, clock = timed
+    for asked in (0, 0, 4, 4):
+        step(scheduler, drafts={}, sampled=[[1]], asked=asked)
+    assert {kind.tokens: each.steps for kind, each in clock.sums.items()} == {0: 1, 4: 1}
+
+
+def test_two_steps_under_way_are_each_timed_to_the_end_of_the_one_before(
+    timed: tuple[StandinScheduler, StepClock],
+) -> None:
+    """As asynchronous scheduling has them: the second is scheduled before the first has ended."""
+    scheduler, clock = timed
+    one, two = (StandinOutput({}, {"r0": 1}, 4) for _ in range(2))
+    result = SimpleNamespace(sampled_token_ids=[[1]], req_id_to_index={"r0": 0})
+    for each in (one, two):
+        scheduler.schedule(each)
+    for each in (one, two):
+        scheduler.now += 1.0
+        scheduler.update_from_output(each, result)
+    (found,) = clock.sums.values()
+    assert (found.steps, found.seconds) == (2, pytest.approx(2.0))
+
+
+def test_whatever_goes_wrong_takes_the_clock_out_and_not_the_engine(
+    timed: tuple[StandinScheduler, StepClock],
+) -> None:
+    """An engine with other fields answers as before."""
+    scheduler, clock = timed
+    output = StandinOutput({}, {"r0": 1}, 4)
+    scheduler.schedule(output)
+    result = SimpleNamespace(sampled_token_ids=[[5]])
+    del output.num_spec_tokens_to_schedule
+    found = scheduler.update_from_output(output, result)
+    assert found[0].outputs[0].new_token_ids == [5]
+    assert "num_spec_tokens_to_schedule" in clock.lost
+    assert not {"schedule", "update_from_output"} & vars(scheduler).keys()
+
+
+def test_another_plugins_scheduler_is_left_alone() -> None:
+    """Two clocks around each other could not be taken out again."""
+    scheduler: Any = StandinScheduler()
+    scheduler.schedule = scheduler.schedule
+    clock = StepClock(scheduler)
+    clock.install()
+    assert "replaced by another plugin" in clock.lost
+    assert "update_from_output" not in vars(scheduler)
+
+
+@pytest.mark.parametrize(("requests", "batch"), [(1, 1), (2, 2), (3, 4), (8, 8), (9, 16), (1024, 1024), (5000, 1024)])
+def test_batches_are_powers_of_two(requests: int, batch: int) -> None:
+    """So that their number is bounded."""
+    assert batch_of(requests) == batch
+
+
+def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As counters; nothing before there is a step, and nothing of a file that is not the clock's."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    registry = CollectorRegistry()
+    registry.register(page.StepCollector(CounterMetricFamily))
+    assert generate_latest(registry) == b""
+    sums = {StepKind(4, 2, False): StepSums(10, 1.5, 30, 40, [9, 8]), StepKind(0, 1, True): StepSums(1, 0.5, 1)}
+    assert read(rows(sums)) == sums
+    page.leave(sums)
+    shown = generate_latest(registry).decode()
+    assert 'specdec_engine_steps_total{batch="2",prompt="false",tokens="4"} 10.0' in shown
+    assert 'specdec_engine_step_seconds_total{batch="1",prompt="true",tokens="0"} 0.5' in shown
+    assert 'specdec_engine_accepted_tokens_total{batch="2",position="1",prompt="false",tokens="4"} 8.0' in shown
+    for text in ("[[1]]", "{}", "garbage", "[[1,2,3,4,5,6,7,8,9]]", "7"):
+        page.note().write_text(text)
+        assert generate_latest(registry) == b"", text
+    page.forget()
+    page.forget()
