@@ -108,8 +108,11 @@ def _fewer(reduced: Reduction) -> DialRequest:
 def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialMemory, now: float) -> DialView:
     """What is asked of the dials, and what is known of them. pods: all of the service."""
     dialled = dialled_pods(desired, pods, memory)
-    has = bool(dialled) or (desired.guest is None and has_dial(desired.plan))
-    request, refused = _request(sis, desired, memory, now) if has else (None, _NO_DIAL if sis.dial else "")
+    request, refused = _request(sis, desired, memory, now)
+    if not dialled:
+        coming = desired.guest is None and has_dial(desired.plan) and _leaving(desired.state) is None
+        request = request if coming and request is not None and request.by_hand else None
+        refused = refused if coming else _NO_DIAL if sis.dial else ""
     serving = tuple(sorted(pod.name for pod in dialled if pod.ready))
     answers = {pod: answer for pod, answer in memory.answers.items() if pod in serving}
     return DialView(
