@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specdec_engine.accelerators import Accelerator
-from specdec_runtime.clock import page as steps
 from specdec_runtime.dial import files as dial
 from specdec_runtime.preflight import device
 
@@ -90,6 +89,16 @@ def leave(case: PreflightCase | None) -> None:
         print(f"specdec: {path()} cannot be written, so the operator plans without it: {error}", flush=True)
 
 
+def _show_steps() -> None:
+    """Have /metrics show the engine's steps. A server without a registry goes on without them."""
+    try:
+        from specdec_runtime.clock import collector  # noqa: PLC0415 - only inside vLLM
+
+        collector.register()
+    except Exception as error:
+        print(f"specdec: /metrics does not show the engine's steps: {error!r}", flush=True)
+
+
 class Facts:
     """A middleware of vLLM's server that answers the two paths, and passes on all else."""
 
@@ -98,7 +107,7 @@ class Facts:
         self._path = path()
         self._pages = {PATH: self._read, DIAL: dial.page}
         if dial.mounted():
-            steps.register()
+            _show_steps()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer or pass on one request."""

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily
 
-from specdec_runtime.clock import page
+from specdec_runtime.clock import collector, page
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.clock.sums import StepKind, StepSums, batch_of, read, rows
 
@@ -151,7 +150,7 @@ def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch:
     """As counters; nothing before there is a step, and nothing of a file that is not the clock's."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     registry = CollectorRegistry()
-    registry.register(page.StepCollector(CounterMetricFamily))
+    collector.register(registry)
     assert generate_latest(registry) == b""
     sums = {StepKind(4, 2, False): StepSums(10, 1.5, 30, 40, [9, 8]), StepKind(0, 1, True): StepSums(1, 0.5, 1)}
     assert read(rows(sums)) == sums
