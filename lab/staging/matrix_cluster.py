@@ -21,6 +21,7 @@ GROUP: Final = "/apis/serving.kserve.io/v1alpha1"
 _CONTAINER: Final = f"{GROUP}/clusterstoragecontainers/default"
 _PATIENCE: Final = 120.0
 _AT_ONCE: Final = 8
+_CONFLICT: Final = "the object has been modified"
 
 
 @asynccontextmanager
@@ -113,13 +114,15 @@ class Namespace:
             await asyncio.sleep(0.3)
 
     async def now(self, names: list[str]) -> dict[str, Made]:
-        """What there is of these."""
-        isvcs, deployments, events = [
-            {each["metadata"]["name"]: each for each in await self.api.items(kind, self.name)}
-            for kind in (ISVC, DEPLOYMENT, EVENT)
-        ]
+        """What there is of these. The pods are read first, then their Deployments, then their services: a controller
+        makes them in the other order, so that what made an object that is found is found too.
+        """
         label = "serving.kserve.io/inferenceservice"
         pods = {each["metadata"]["labels"].get(label): each for each in await self.api.items(POD, self.name)}
+        events, deployments, isvcs = [
+            {each["metadata"]["name"]: each for each in await self.api.items(kind, self.name)}
+            for kind in (EVENT, DEPLOYMENT, ISVC)
+        ]
         return {
             name: self._one(name, isvcs.get(name), deployments.get(f"{name}-predictor"), pods.get(name), events)
             for name in names
@@ -164,10 +167,10 @@ def _condition(item: Object, kind: str) -> dict[str, Any]:
 
 
 def _event(name: str, events: dict[str, Object]) -> str:
-    """The controller's complaint; it repeats what failed after its own prefix."""
+    """The controller's complaint; it repeats what failed after its own prefix. It tries again after a lost race."""
     told = [
         each["message"]
         for each in events.values()
-        if each["involvedObject"]["name"] == name and each["type"] == "Warning"
+        if each["involvedObject"]["name"] == name and each["type"] == "Warning" and _CONFLICT not in each["message"]
     ]
     return str(told[-1]) if told else ""
