@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 
 from specdec_engine.exit_codes import DIED
 from specdec_engine.out_of_memory import OUT_OF_MEMORY, ran_out
-from specdec_runtime import sentence, witness
-from specdec_runtime.clock import page as steps
-from specdec_runtime.dial import files as dial
+from specdec_runtime import notes, sentence, witness
 from specdec_runtime.refusal import Refusal, log
 from specdec_runtime.stop import STOP, interrupt_start, watch_handlers
 
@@ -37,9 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     If vLLM does not start, the cause is logged and vLLM's exception is raised again: Python then ends with vLLM's own
     code.
     """
-    witness.forget()
-    dial.forget()
-    steps.forget()
+    notes.forget()
     interrupt_start()
     watch_handlers()
     try:

@@ -6,14 +6,11 @@ above." or EngineDeadError and exits with 0; the cause is an error that another 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import tempfile
 import time
-from pathlib import Path
 
-from specdec_runtime import sentence
+from specdec_runtime import notes, sentence
 
 _LOG = logging.getLogger("vllm")
 _FATAL = ("EngineCore ", "WorkerProc ", "Worker proc ", "Engine core proc ")
@@ -24,28 +21,16 @@ _LIMIT = 64 * 1024
 """Bytes of notes. One death writes a handful of lines of at most 4 KB."""
 
 
-def notes() -> Path:
-    """Return the file that the processes of one container share."""
-    return Path(tempfile.gettempdir()) / "specdec-errors.jsonl"
-
-
 def register() -> None:
     """Listen to vLLM's log. It never raises: vLLM would not start."""
     if not any(isinstance(each, _Witness) for each in _LOG.handlers):
         _LOG.addHandler(_Witness(logging.ERROR))
 
 
-def forget() -> None:
-    """Drop notes of a run before this one, for folders that outlive a container."""
-    # A folder that may not be written has no notes to mislead either.
-    with contextlib.suppress(OSError):
-        notes().unlink()
-
-
 def cause() -> str | None:
     """Return the sentence of the first error of those that came last together, or None where none was noted."""
     try:
-        lines = [json.loads(line) for line in notes().read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in notes.path(notes.ERRORS).read_text(encoding="utf-8").splitlines()]
         return next((str(each["said"]) for each in lines if lines[-1]["at"] - each["at"] <= _WINDOW), None)
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -67,7 +52,7 @@ class _Witness(logging.Handler):
 
 def _note(message: str) -> None:
     line = json.dumps({"at": time.time(), "said": message})
-    path = notes()
+    path = notes.path(notes.ERRORS)
     full = path.exists() and path.stat().st_size > _LIMIT
     # One write of one line: processes append at once, and lines stay whole.
     with path.open("w" if full else "a", encoding="utf-8") as file:

@@ -43,6 +43,7 @@ class StepClock:
         """Begin. What another plugin has replaced is left alone, and nothing is timed."""
         if replaced := [each for each in _METHODS if each in vars(self._scheduler)]:
             self.lost = f"{type(self._scheduler).__name__}.{replaced[0]} was replaced by another plugin"
+            _LOG.warning("specdec: steps are not timed: %s", self.lost)
             return
         self._scheduler.schedule = self._scheduled
         self._scheduler.update_from_output = self._updated

@@ -6,7 +6,7 @@ Sums are bounded: a kind is a number of draft tokens, a power of two of requests
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,11 +86,11 @@ def rows(sums: Mapping[StepKind, StepSums]) -> list[Row]:
     ]
 
 
-def read(found: Iterable[Sequence[object]]) -> dict[StepKind, StepSums]:
+def read(found: Iterable[Sequence[Any]]) -> dict[StepKind, StepSums]:
     """Return the sums of rows. Raises ValueError and TypeError for what is not a row."""
     sums: dict[StepKind, StepSums] = {}
     for tokens, batch, prompt, steps, seconds, brought, drafted, accepted in found:
-        kind = StepKind(int(str(tokens)), int(str(batch)), bool(prompt))
-        kept = [int(each) for each in accepted] if isinstance(accepted, list) else []
-        sums[kind] = StepSums(int(str(steps)), float(str(seconds)), int(str(brought)), int(str(drafted)), kept)
+        kind = StepKind(int(tokens), int(batch), bool(prompt))
+        kept = [int(each) for each in accepted]
+        sums[kind] = StepSums(int(steps), float(seconds), int(brought), int(drafted), kept)
     return sums

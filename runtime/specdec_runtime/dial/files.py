@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from specdec_runtime import notes
 from specdec_runtime.dial.setting import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -64,34 +64,19 @@ def setting() -> bytes:
         return b""
 
 
-def note() -> Path:
-    """Return where the engine's process leaves what is in force, for the server's."""
-    return Path(tempfile.gettempdir()) / "specdec-dial.json"
-
-
 def leave(answer: Mapping[str, object]) -> None:
     """Write what is in force. A folder that cannot be written costs the page, not the dial."""
-    path = note()
-    new = path.with_suffix(f".{os.getpid()}")
     try:
-        new.write_text(json.dumps(answer) + "\n", encoding="utf-8")
-        new.replace(path)
+        notes.leave(notes.DIAL, json.dumps(answer) + "\n")
     except OSError as error:
-        print(f"specdec: {path} cannot be written, so /specdec/dial does not show the dial: {error}", flush=True)
-
-
-def forget() -> None:
-    """Remove the note of a start before this one: the folder may outlive a container."""
-    try:
-        note().unlink(missing_ok=True)
-    except OSError as error:
-        print(f"specdec: {note()} cannot be removed: {error}", flush=True)
+        where = notes.path(notes.DIAL)
+        print(f"specdec: {where} cannot be written, so /specdec/dial does not show the dial: {error}", flush=True)
 
 
 def page() -> bytes:
     """Return what GET /specdec/dial answers."""
     try:
-        return note().read_bytes()
+        return notes.path(notes.DIAL).read_bytes()
     except OSError:
         why = "the engine has not reported one" if mounted() else f"{folder()} is not mounted"
         return json.dumps({"offered": False, "why": f"no dial: {why}"}).encode()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from specdec_runtime import notes
 from specdec_runtime.clock import collector, page
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.clock.sums import StepKind, StepSums, batch_of, read, rows
@@ -160,7 +161,7 @@ def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch:
     assert 'specdec_engine_step_seconds_total{batch="1",prompt="true",tokens="0"} 0.5' in shown
     assert 'specdec_engine_accepted_tokens_total{batch="2",position="1",prompt="false",tokens="4"} 8.0' in shown
     for text in ("[[1]]", "{}", "garbage", "[[1,2,3,4,5,6,7,8,9]]", "7"):
-        page.note().write_text(text)
+        notes.path(notes.STEPS).write_text(text)
         assert generate_latest(registry) == b"", text
-    page.forget()
-    page.forget()
+    notes.forget()
+    notes.forget()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from specdec_runtime import notes
 from specdec_runtime.dial import files, watch
 from specdec_runtime.dial.hooks import DialPosition
 from specdec_runtime.dial.state import DialledPod
@@ -127,7 +128,7 @@ def test_the_thread_looks_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_pod_without_the_folder_or_the_note_has_no_dial(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page shows which of the two."""
     started()
-    files.forget()
+    notes.forget()
     assert page() == {"offered": False, "why": "no dial: the engine has not reported one"}
     monkeypatch.setenv(files.FOLDER, str(folder / "nowhere"))
     assert page() == {"offered": False, "why": f"no dial: {folder}/nowhere is not mounted"}

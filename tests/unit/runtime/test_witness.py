@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from specdec_runtime import sentence, witness
+from specdec_runtime.notes import ERRORS, path
 
 LOG = logging.getLogger("vllm.v1.executor.multiproc_executor")
 
@@ -32,14 +33,14 @@ def test_the_first_of_the_errors_that_came_together_is_the_cause() -> None:
     witness.register()
     fail("WorkerProc hit an exception.", RuntimeError("shape '[-1, 768]' is invalid"))
     fail("EngineCore encountered a fatal error.", RuntimeError("Worker failed with error"))
-    assert len(witness.notes().read_text().splitlines()) == 2
+    assert len(path(ERRORS).read_text().splitlines()) == 2
     assert witness.cause() == "RuntimeError: shape '[-1, 768]' is invalid"
 
 
 def test_an_error_that_the_engine_outlived_is_not_the_cause() -> None:
     """A LoRA that did not load, an hour before the end."""
     notes = [{"at": 1000.0, "said": "old"}, {"at": 4600.0, "said": "cause"}, {"at": 4600.5, "said": "consequence"}]
-    witness.notes().write_text("".join(f"{json.dumps(each)}\n" for each in notes))
+    path(ERRORS).write_text("".join(f"{json.dumps(each)}\n" for each in notes))
     assert witness.cause() == "cause"
 
 
@@ -56,14 +57,14 @@ def test_only_errors_that_end_a_process_are_noted() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[1]\n", '{"at": 1}\n', '{"at": "x", "said": "y"}\n'])
 def test_notes_that_cannot_be_read_are_ignored(text: str) -> None:
     """A kill may end a process in the middle of a line."""
-    witness.notes().write_text(text)
+    path(ERRORS).write_text(text)
     assert witness.cause() is None
 
 
 def test_notes_do_not_grow_for_ever() -> None:
     """An error that comes with each request for weeks, and then the end."""
     witness.register()
-    witness.notes().write_text("x" * 70_000 + "\n")
+    path(ERRORS).write_text("x" * 70_000 + "\n")
     fail("EngineCore encountered a fatal error.", RuntimeError("last"))
     assert witness.cause() == "RuntimeError: last"
 
