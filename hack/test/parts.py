@@ -183,8 +183,8 @@ _COMPUTING = (
     ),
     SuitePart(
         name="engine",
-        minutes=19,
-        proves="methods and the dial answer as the plain engine does; each fault of a model is found by its layer",
+        minutes=22,
+        proves="methods, dial and dips answer as the plain engine does; each fault of a model is found by its layer",
         words=ENGINE,
         needs=PartNeeds.IMAGES,
     ),

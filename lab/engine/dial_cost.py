@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.engine import server
+from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.dial import files, hooks, watch
 from specdec_runtime.dial.state import DialledPod
@@ -57,10 +58,10 @@ class CostEngine:
             self.core.collective_rpc(hooks.off_worker)
             return
         output = importlib.import_module("vllm.v1.core.sched.output").SchedulerOutput
-        hooks.on_scheduler(self.core.scheduler, self.way, output)
+        position = hooks.on_scheduler(self.core.scheduler, self.way, output)
         if missing := [each for each in self.core.collective_rpc(hooks.on_worker, args=(self.way,)) if each]:
             raise SystemExit(missing[0])
-        self._clock = StepClock(self.core.scheduler)
+        self._clock = StepClock(self.core.scheduler, position, Dips(random.random, 0.0))
         self._clock.install()
 
     def block(self) -> float:

@@ -2,12 +2,13 @@
 
     python -m lab.engine.dialled WORK.json OUT.json
 
-WORK.json: {"models": folder, "runs": [{"name", "flags", "tokens", "version"}]}. version: what vLLM is to pass for, for
-the dial; without it what it is.
+WORK.json: {"models": folder, "runs": [{"name", "flags", "tokens", "version", "dips"}]}. version: what vLLM is to pass
+for, for the dial; without it what it is. dips: the share of the steps in dips; without it none, and the dial is turned.
 """
 
 import importlib
 import json
+import operator
 import os
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 from lab.engine import server
 from specdec_engine import metrics
-from specdec_runtime.dial import files
+from specdec_runtime.dial import files, plugin
 
 TOKENS: Final = 256
 CLIENTS: Final = 4
@@ -32,6 +33,10 @@ _BETWEEN: Final = 0.05
 _CLOCK: Final = 1.2
 """Seconds after which the step clock's counters are shown."""
 _TIMED: Final = ("steps", "step_seconds", "tokens", "draft_tokens", "accepted_tokens")
+_STEPS: Final = ("step_seconds", "steps")
+_DIPS: Final = ("dips", "dip_ratios", "dip_squared_ratios")
+_ROUNDS: Final = 8
+"""How often all prompts are asked for at each value: some answers have to run at once for long enough."""
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
 
@@ -60,7 +65,8 @@ def dialled(run: dict[str, Any]) -> Iterator[tuple[server.EngineServer, DialFold
     """Start an engine with the folder mounted."""
     with tempfile.TemporaryDirectory(prefix="dial-") as name:
         folder = DialFolder(Path(name))
-        variables = server.ONE_PROCESS | {files.FOLDER: name} | _passing(run.get("version"), folder.path)
+        share = {plugin.DIPS: str(run.get("dips", 0))}
+        variables = server.ONE_PROCESS | {files.FOLDER: name} | share | _passing(run.get("version"), folder.path)
         with server.started([*run["flags"], *_FLAGS], variables=variables) as engine:
             engine.must_come_up()
             yield engine, folder
@@ -151,16 +157,58 @@ def _arm(
     time.sleep(_CLOCK)
     after = engine.counters()
     alike = sum(one == other for one, other in zip(got, rest, strict=True))
-    timed = {name: _timed(after, name, tokens) - _timed(before, name, tokens) for name in _TIMED}
+    timed = {name: _clocked(after, name, tokens=tokens) - _clocked(before, name, tokens=tokens) for name in _TIMED}
     generated = (metrics.total(after, metrics.GENERATED) or 0.0) - (metrics.total(before, metrics.GENERATED) or 0.0)
     return {"alike": alike, "timed": timed, "generated": generated, **server.moved(before, after)}
 
 
-def _timed(page: str, name: str, tokens: int) -> float:
-    """A counter of the step clock, of all steps that were to draft so many tokens."""
-    begin, label = f"specdec_engine_{name}_total{{", f'tokens="{tokens}"'
-    lines = (line for line in page.splitlines() if line.startswith(begin) and label in line)
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+def _clocked(page: str, name: str, **labels: object) -> float:
+    """A counter of the step clock, summed up over all kinds that have these labels."""
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    lines = (line for line in page.splitlines() if all(each in line for each in wanted))
+    return metrics.total("\n".join(lines), f"specdec_engine_{name}_total") or 0.0
+
+
+def dipped(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
+    """Start one engine that dips often; hold its answers against those at nothing, and its dips against the time that a
+    step takes there, at the batch of all clients. Both in turn, so that a machine that slows down slows both.
+    """
+    texts, most = prompts["code"][:8], asked["tokens"]
+    with dialled(asked) as (engine, folder):
+        rest = answers(engine, texts, lambda: None)  # the first answers of an engine are slow
+        off, on, alike = _Seen(), _Seen(), 0
+        for number in range(_ROUNDS):
+            off.plus(engine, folder, texts, 0, 2 * number)
+            alike += sum(map(operator.eq, on.plus(engine, folder, texts, most, 2 * number + 1), rest))
+    return {"alike": alike, "at_rest": off.sums["dips"], "ratio": off.step / on.step, **on.sums}
+
+
+class _Seen:
+    """What was counted at one value of the dial, at the batch of all clients."""
+
+    def __init__(self) -> None:
+        self.sums = dict.fromkeys((*_STEPS, *_DIPS), 0.0)
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step."""
+        return self.sums["step_seconds"] / self.sums["steps"]
+
+    def plus(
+        self, engine: server.EngineServer, folder: DialFolder, texts: list[str], tokens: int, number: int
+    ) -> list[list[int]]:
+        """Turn the dial, ask once more, and add what was counted; return the answers."""
+        folder.ask(tokens, number)
+        in_force(engine, tokens)
+        time.sleep(_CLOCK)
+        before = engine.counters()
+        got = answers(engine, texts, lambda: None)
+        time.sleep(_CLOCK)
+        after = engine.counters()
+        for name in self.sums:
+            labels = {"tokens": tokens, "batch": CLIENTS} | ({"prompt": "false"} if name in _STEPS else {})
+            self.sums[name] += _clocked(after, name, **labels) - _clocked(before, name, **labels)
+        return got
 
 
 def _refused(engine: server.EngineServer, folder: DialFolder) -> dict[str, Any]:
@@ -178,7 +226,7 @@ def main(work: Path, out: Path) -> None:
     prompts = json.loads((Path(asked["models"]) / "prompts.json").read_text(encoding="utf-8"))
 
     def do(each: dict[str, Any]) -> dict[str, Any]:
-        result = run(each, prompts)
+        result = dipped(each, prompts) if each.get("dips") else run(each, prompts)
         print(f"{each['name']}: {json.dumps(result)[:400]}", flush=True)
         return result
 

@@ -63,7 +63,8 @@ def dialled(methods: Sequence[cases.MethodCase], other: str) -> dict[str, Any]:
         {"name": each.name, "flags": [*each.flags(models), _EXACT], "tokens": each.speculation["tokens"]}
         for each in methods
     ]
-    work = {"models": str(models), "runs": [*works, {**works[0], "name": other, "version": "0.34.0"}]}
+    dips = [{**each, "name": f"{each['name']}, dips", "dips": 0.2} for each in works]
+    work = {"models": str(models), "runs": [*works, *dips, {**works[0], "name": other, "version": "0.34.0"}]}
     found: dict[str, Any] = _ask("lab.engine.dialled", models, work)
     return found
 

@@ -45,6 +45,16 @@ def test_the_step_clock_counts_what_the_engine_counts(found: dict[str, Any], nam
 
 
 @pytest.mark.parametrize("name", DIALLED)
+def test_dips_change_no_answer_and_take_what_a_step_at_nothing_takes(found: dict[str, Any], name: str) -> None:
+    """64 greedy answers by four clients; the time of a step at nothing was measured in between."""
+    dips = found[f"{name}, dips"]
+    print(f"{name}: {dips['dip_ratios'] / dips['dips']:.3f} by {dips['dips']:.0f} dips, {dips['ratio']:.3f} by turns")
+    assert (dips["alike"], dips["at_rest"]) == (64, 0)
+    assert dips["dips"] >= 8
+    assert dips["dip_ratios"] / dips["dips"] == pytest.approx(dips["ratio"], rel=0.25)
+
+
+@pytest.mark.parametrize("name", DIALLED)
 def test_a_pod_tries_its_dial_before_it_offers_it(found: dict[str, Any], name: str) -> None:
     """The page shows what is possible, and the log what was tried."""
     page = found[name]["page"]

@@ -13,15 +13,24 @@ from specdec_runtime.clock import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from specdec_runtime.clock.page import EngineSums
     from specdec_runtime.clock.sums import StepKind
 
-_LABELS: Final = ("tokens", "batch", "prompt")
-_HELP: Final = "by tokens drafted a request, requests (rounded up to a power of two), and whether a prompt was taken in"
+_KIND: Final = ("tokens", "batch")
+_LABELS: Final = (*_KIND, "prompt")
+_BY: Final = "by tokens drafted a request, and requests (rounded up to a power of two)"
+_HELP: Final = f"{_BY}, and whether a prompt was taken in"
 _FAMILIES: Final = (
     ("steps", "steps", "Steps of the engine"),
     ("seconds", "step_seconds", "Seconds of these steps"),
+    ("requests", "step_requests", "Requests in these steps, summed up"),
     ("tokens", "tokens", "Tokens that these steps brought to clients"),
     ("drafted", "draft_tokens", "Draft tokens that these steps verified"),
+)
+_DIPS: Final = (
+    ("dips", "dips", "Dips: a few steps without a draft, compared with the steps around them"),
+    ("ratios", "dip_ratios", "Seconds of a step in a dip / of one around it, summed over the dips"),
+    ("squares", "dip_squared_ratios", "Squares of these ratios, summed over the dips"),
 )
 _PREFIX: Final = "specdec_engine_"
 
@@ -31,19 +40,31 @@ class StepCollector(Collector):
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """Return the families; none while there are no sums."""
-        if not (sums := page.left()):
-            return
-        for field, name, words in _FAMILIES:
-            family = CounterMetricFamily(f"{_PREFIX}{name}", f"{words}, {_HELP}", labels=_LABELS)
-            for kind, each in sums.items():
-                family.add_metric(_labels(kind), getattr(each, field))
-            yield family
-        words, labels = f"Draft tokens that were accepted, {_HELP}, and by position", (*_LABELS, "position")
-        accepted = CounterMetricFamily(f"{_PREFIX}accepted_tokens", words, labels=labels)
-        for kind, each in sums.items():
-            for position, count in enumerate(each.accepted):
-                accepted.add_metric((*_labels(kind), str(position)), count)
-        yield accepted
+        if (found := page.left()).steps:
+            yield from _of_steps(found)
+            yield from _of_dips(found)
+
+
+def _of_steps(found: EngineSums) -> Iterator[CounterMetricFamily]:
+    for field, name, words in _FAMILIES:
+        family = CounterMetricFamily(f"{_PREFIX}{name}", f"{words}, {_HELP}", labels=_LABELS)
+        for kind, each in found.steps.items():
+            family.add_metric(_labels(kind), getattr(each, field))
+        yield family
+    words, labels = f"Draft tokens that were accepted, {_HELP}, and by position", (*_LABELS, "position")
+    accepted = CounterMetricFamily(f"{_PREFIX}accepted_tokens", words, labels=labels)
+    for kind, each in found.steps.items():
+        for position, count in enumerate(each.accepted):
+            accepted.add_metric((*_labels(kind), str(position)), count)
+    yield accepted
+
+
+def _of_dips(found: EngineSums) -> Iterator[CounterMetricFamily]:
+    for field, name, words in _DIPS:
+        family = CounterMetricFamily(f"{_PREFIX}{name}", f"{words}, {_BY}", labels=_KIND)
+        for kind, each in found.dips.items():
+            family.add_metric((str(kind.tokens), str(kind.batch)), getattr(each, field))
+        yield family
 
 
 def register(registry: CollectorRegistry = REGISTRY) -> None:

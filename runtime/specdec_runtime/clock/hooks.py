@@ -6,14 +6,18 @@ It only looks: whatever goes wrong takes the clock out, and the engine goes on.
 from __future__ import annotations
 
 import logging
+import random
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.sums import StepKind, StepSums, TimedStep, add
 from specdec_runtime.dial.hooks import FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from specdec_runtime.dial.hooks import DialPosition
 
 _LOG = logging.getLogger("vllm.specdec")
 _METHODS: Final = ("schedule", "update_from_output")
@@ -22,18 +26,27 @@ _MOST_UNDER_WAY: Final = 16
 
 
 class StepClock:
-    """Times the steps of one scheduler. sums: by kind of step. lost: why it stopped; empty while it runs.
+    """Times the steps of one scheduler. sums: by kind of step. lost: why it stopped; empty while it runs. dips: when
+    the next step drafts nothing to be compared; without a position none does.
 
     A step lasts from the end of the one before, or from when it was scheduled after a pause, until its tokens are
     known. The first step after a change of the dial is not counted: it verifies what another number drafted.
     """
 
-    def __init__(self, scheduler: Any, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        scheduler: Any,
+        position: DialPosition,
+        dips: Dips | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.sums: dict[StepKind, StepSums] = {}
         self.lost = ""
+        self.dips = dips or Dips(random.random)
         self._scheduler = scheduler
+        self._position = position
         self._clock = clock
-        self._begun: dict[int, float] = {}
+        self._begun: dict[int, tuple[float, bool]] = {}
         self._ended = 0.0
         self._asked: int | None = None
         self._schedule: Callable[..., Any] = scheduler.schedule
@@ -51,33 +64,51 @@ class StepClock:
     def remove(self, why: str) -> None:
         """Stop, and leave the scheduler as it was."""
         self.lost = why
+        self._position.dips = False
         for each in _METHODS:
             vars(self._scheduler).pop(each, None)
 
     def _scheduled(self, *given: Any, **named: Any) -> Any:
-        begun = self._clock()
+        begun, dips = self._clock(), self._dips()
         output = self._schedule(*given, **named)
         if len(self._begun) >= _MOST_UNDER_WAY:
             self._begun.clear()
-        self._begun[id(output)] = begun
+        self._begun[id(output)] = begun, dips
         return output
+
+    def _dips(self) -> bool:
+        try:
+            found = self.dips.begins(self._position.tokens, len(self._scheduler.waiting))
+        except Exception as error:
+            self._stop(error)
+            return False
+        self._position.dips = found
+        return found
 
     def _updated(self, output: Any, result: Any, *given: Any, **named: Any) -> Any:
         found = self._update(output, result, *given, **named)
         try:
             self._take(output, result, found)
         except Exception as error:
-            self.remove(f"{error!r}")
-            _LOG.warning("specdec: steps are no longer timed: %r", error)
+            self._stop(error)
         return found
 
+    def _stop(self, error: Exception) -> None:
+        self.remove(f"{error!r}")
+        _LOG.warning("specdec: steps are no longer timed: %r", error)
+
     def _take(self, output: Any, result: Any, found: Any) -> None:
-        now, begun, ended = self._clock(), self._begun.pop(id(output), None), self._ended
+        now, (begun, dipped), ended = self._clock(), self._begun.pop(id(output), (None, False)), self._ended
         self._ended = now if self._scheduler.running else 0.0
         asked = int(getattr(output, FIELD))
         steady, self._asked = asked == self._asked, asked
-        if begun is not None and steady and output.total_num_scheduled_tokens:
-            add(self.sums, _step(asked, now - (ended or begun), output, result, found))
+        if not self._ended:
+            self.dips.interrupt()
+        if begun is None or not steady or not output.total_num_scheduled_tokens:
+            return
+        step = _step(asked, now - (ended or begun), output, result, found)
+        add(self.sums, step)
+        self.dips.note(step, dipped=dipped)
 
 
 def _step(asked: int, seconds: float, output: Any, result: Any, found: Any) -> TimedStep:

@@ -6,10 +6,10 @@ Sums are bounded: a kind is a number of draft tokens, a power of two of requests
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
 _LARGEST: Final = 1024
 """Larger batches are counted as this one."""
@@ -28,12 +28,13 @@ class StepKind:
 
 @dataclass(slots=True)
 class StepSums:
-    """Of one kind. seconds: of the steps. tokens: that clients got. drafted: draft tokens that were verified; accepted:
-    those that were kept, by position, first position first.
+    """Of one kind. seconds: of the steps. requests: in them, summed up. tokens: that clients got. drafted: draft tokens
+    that were verified; accepted: those that were kept, by position, first position first.
     """
 
     steps: int = 0
     seconds: float = 0.0
+    requests: int = 0
     tokens: int = 0
     drafted: int = 0
     accepted: list[int] = field(default_factory=list)
@@ -65,6 +66,7 @@ def add(sums: dict[StepKind, StepSums], step: TimedStep) -> None:
     found = sums.setdefault(kind, StepSums())
     found.steps += 1
     found.seconds += step.seconds
+    found.requests += step.requests
     found.tokens += step.tokens
     found.drafted += step.drafted
     if (most := max(step.kept, default=0)) > len(found.accepted):
@@ -72,25 +74,3 @@ def add(sums: dict[StepKind, StepSums], step: TimedStep) -> None:
     for kept in step.kept:
         for position in range(kept):
             found.accepted[position] += 1
-
-
-Row = tuple[int, int, bool, int, float, int, int, list[int]]
-"""A kind and its sums, in the order of their fields."""
-
-
-def rows(sums: Mapping[StepKind, StepSums]) -> list[Row]:
-    """Return the sums as plain values, for another process."""
-    return [
-        (kind.tokens, kind.batch, kind.prompt, each.steps, each.seconds, each.tokens, each.drafted, [*each.accepted])
-        for kind, each in sorted([*sums.items()], key=lambda pair: pair[0])
-    ]
-
-
-def read(found: Iterable[Sequence[Any]]) -> dict[StepKind, StepSums]:
-    """Return the sums of rows. Raises ValueError and TypeError for what is not a row."""
-    sums: dict[StepKind, StepSums] = {}
-    for tokens, batch, prompt, steps, seconds, brought, drafted, accepted in found:
-        kind = StepKind(int(tokens), int(batch), bool(prompt))
-        kept = [int(each) for each in accepted]
-        sums[kind] = StepSums(int(steps), float(seconds), int(brought), int(drafted), kept)
-    return sums

@@ -44,11 +44,13 @@ class EveryBatch(list[int]):
 class DialPosition:
     """What the next step drafts, between the thread that reads the setting and the engine's own.
 
-    drafted: what the last scheduled step was asked for.
+    tokens: as set. dips: whether it drafts nothing all the same, to be compared. drafted: what the last scheduled step
+    was asked for.
     """
 
     tokens: int
     drafted: int
+    dips: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +94,7 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
 
     def update_after_schedule(output: Any) -> None:
         # AsyncScheduler reads the field in its own part of this method, so it is set before.
-        tokens = position.tokens
+        tokens = 0 if position.dips else position.tokens
         if tokens < output.num_spec_tokens_to_schedule:
             output.num_spec_tokens_to_schedule = tokens
             if way.skip and not tokens:

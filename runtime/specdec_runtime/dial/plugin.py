@@ -6,12 +6,15 @@ It never raises: vLLM would not start.
 from __future__ import annotations
 
 import logging
+import os
+import random
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from specdec_engine import dial
 from specdec_engine.methods import plain_name
 from specdec_engine.version import Flavor, Version
+from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.dial import files, hooks, state, watch
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOG = logging.getLogger("vllm.specdec")
+DIPS: Final = "SPECDEC_DIPS"
+"""The share of the steps that draft nothing to be compared; 0: none."""
+_MOST_DIPS: Final = 0.2
 _LOOP: Final = "run_busy_loop"
 _CORES: Final = ("EngineCoreProc", "DPEngineCoreProc")
 _REASONS: Final = (dial.NoDialError, files.NotMountedError, hooks.HookMissingError, hooks.SelfTestError)
@@ -75,10 +81,23 @@ def offer(core: Any) -> hooks.DialPosition | None:
         known = isinstance(error, _REASONS)
         _decline(str(error) if known else f"it could not be installed: {error!r}")
         return None
-    clock = StepClock(core.scheduler)
+    clock = StepClock(core.scheduler, position, Dips(random.random, _share()))
     clock.install()
     watch.DialWatch(pod, position, clock).start()
     return position
+
+
+def _share() -> float | None:
+    """The share of the steps in dips that the pod's environment asks for; None: the usual one."""
+    text = os.environ.get(DIPS, "")
+    try:
+        found = float(text) if text else None
+    except ValueError:
+        found = -1.0
+    if found is not None and not 0 <= found <= _MOST_DIPS:
+        _LOG.warning("specdec: %s is %r, not a share from 0 to %s: the usual share is used", DIPS, text, _MOST_DIPS)
+        return None
+    return found
 
 
 def _started(core: Any) -> int:

@@ -57,8 +57,8 @@ class DialWatch(threading.Thread):
             return
         self._due = at + _SHOWN
         try:
-            sums = dict(self._clock.sums)
-            if (steps := sum(each.steps for each in sums.values())) != self._steps:
+            sums = page.EngineSums(dict(self._clock.sums), dict(self._clock.dips.sums))
+            if (steps := sum(each.steps for each in sums.steps.values())) != self._steps:
                 page.leave(sums)
                 self._steps = steps
         except Exception as error:

@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from specdec_runtime import notes
 from specdec_runtime.clock import collector, page
+from specdec_runtime.clock.dips import DipKind, DipSums
 from specdec_runtime.clock.hooks import StepClock
-from specdec_runtime.clock.sums import StepKind, StepSums, batch_of, read, rows
+from specdec_runtime.clock.sums import StepKind, StepSums, batch_of
+from specdec_runtime.dial.hooks import DialPosition
 
 
 @dataclass
@@ -33,6 +35,7 @@ class StandinScheduler:
 
     now: float = 0.0
     running: list[str] = field(default_factory=lambda: ["a"])
+    waiting: list[str] = field(default_factory=list)
 
     def schedule(self, output: StandinOutput) -> StandinOutput:
         return output
@@ -61,7 +64,7 @@ def step(
 def timed() -> tuple[StandinScheduler, StepClock]:
     """A scheduler with its clock, after the first step, which is not counted."""
     scheduler = StandinScheduler()
-    clock = StepClock(scheduler, lambda: scheduler.now)
+    clock = StepClock(scheduler, DialPosition(tokens=4, drafted=4), clock=lambda: scheduler.now)
     clock.install()
     step(scheduler, drafts={}, sampled=[[1]], asked=4)
     return scheduler, clock
@@ -71,7 +74,7 @@ def test_a_step_is_counted_with_what_it_verified_and_brought(timed: tuple[Standi
     """From the end of the one before: the time between two steps is paid by the same clients."""
     scheduler, clock = timed
     step(scheduler, drafts={"r0": [1, 2, 3, 4], "r1": [1, 2]}, sampled=[[1, 2, 9], [7], [8]], asked=4)
-    assert clock.sums == {StepKind(4, 4, False): StepSums(1, pytest.approx(0.2), 5, 6, [1, 1])}
+    assert clock.sums == {StepKind(4, 4, False): StepSums(1, pytest.approx(0.2), 3, 5, 6, [1, 1])}
 
 
 def test_a_pause_is_not_part_of_a_step(timed: tuple[StandinScheduler, StepClock]) -> None:
@@ -135,7 +138,7 @@ def test_another_plugins_scheduler_is_left_alone() -> None:
     """Two clocks around each other could not be taken out again."""
     scheduler: Any = StandinScheduler()
     scheduler.schedule = scheduler.schedule
-    clock = StepClock(scheduler)
+    clock = StepClock(scheduler, DialPosition(tokens=4, drafted=4))
     clock.install()
     assert "replaced by another plugin" in clock.lost
     assert "update_from_output" not in vars(scheduler)
@@ -153,14 +156,18 @@ def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch:
     registry = CollectorRegistry()
     collector.register(registry)
     assert generate_latest(registry) == b""
-    sums = {StepKind(4, 2, False): StepSums(10, 1.5, 30, 40, [9, 8]), StepKind(0, 1, True): StepSums(1, 0.5, 1)}
-    assert read(rows(sums)) == sums
+    steps = {StepKind(0, 1, True): StepSums(1, 0.5, 1, 1), StepKind(4, 2, False): StepSums(10, 1.5, 20, 30, 40, [9, 8])}
+    sums = page.EngineSums(steps, {DipKind(4, 2): DipSums(3, 1.8, 1.1)})
     page.leave(sums)
+    assert page.left() == sums
     shown = generate_latest(registry).decode()
     assert 'specdec_engine_steps_total{batch="2",prompt="false",tokens="4"} 10.0' in shown
     assert 'specdec_engine_step_seconds_total{batch="1",prompt="true",tokens="0"} 0.5' in shown
     assert 'specdec_engine_accepted_tokens_total{batch="2",position="1",prompt="false",tokens="4"} 8.0' in shown
-    for text in ("[[1]]", "{}", "garbage", "[[1,2,3,4,5,6,7,8,9]]", "7"):
+    assert 'specdec_engine_step_requests_total{batch="2",prompt="false",tokens="4"} 20.0' in shown
+    assert 'specdec_engine_dips_total{batch="2",tokens="4"} 3.0' in shown
+    assert 'specdec_engine_dip_squared_ratios_total{batch="2",tokens="4"} 1.1' in shown
+    for text in ('{"steps":[[1]],"dips":[]}', "{}", "garbage", '{"steps":[[1,2,3,4,5,6,7,8,9]],"dips":[]}', "7"):
         notes.path(notes.STEPS).write_text(text)
         assert generate_latest(registry) == b"", text
     notes.forget()

@@ -1,0 +1,144 @@
+"""Dips: now and then an engine drafts nothing for a few steps. What these take, and what the steps around them take, is
+of the same requests in the same second. Pure: steps and chance are passed in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from specdec_runtime.clock.sums import batch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from specdec_runtime.clock.sums import TimedStep
+
+STEPS: Final = 13
+"""Steps of a dip. The first is not counted: it verifies what was drafted before."""
+AROUND: Final = 12
+"""Steps before a dip, and as many after it, that it is compared with."""
+SHARE: Final = 0.02
+LATER: Final = 0.005
+"""Share of the steps that are in dips: of the first ENOUGH dips, and of later ones."""
+ENOUGH: Final = 200
+_FEWEST: Final = 4
+"""Steps of one batch size that a dip needs to have, before, within and after it."""
+_KEPT: Final = 0.75
+"""Share of the steps of a mean: the slowest are left out on both sides, because a machine's hiccup is of none."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class DipKind:
+    """tokens: that the steps around drafted, a request. batch: as in StepKind."""
+
+    tokens: int
+    batch: int
+
+
+@dataclass(slots=True)
+class DipSums:
+    """Of one kind. ratios: seconds of a step in the dip / of one around it, summed up. squares: of their squares."""
+
+    dips: int = 0
+    ratios: float = 0.0
+    squares: float = 0.0
+
+
+@dataclass(slots=True)
+class Dips:
+    """When an engine dips, and what came of it. draw: a random number from 0 to 1. share: of the steps, instead of
+    those above; 0: it never dips.
+
+    Chance decides when, so that no pattern of the traffic meets it, and that the pods of a service do not dip together.
+    """
+
+    draw: Callable[[], float]
+    share: float | None = None
+    sums: dict[DipKind, DipSums] = field(default_factory=dict)
+    _wait: int = 0
+    _left: int = 0
+    _queue: int = 0
+    _before: deque[TimedStep] = field(default_factory=lambda: deque(maxlen=AROUND))
+    _within: list[TimedStep] = field(default_factory=list)
+    _after: list[TimedStep] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """The first dip is as random as the others."""
+        self._wait = self._pause()
+
+    def begins(self, home: int, waiting: int) -> bool:
+        """Return whether the step that is scheduled next drafts nothing. home: tokens that it drafts otherwise, a
+        request. waiting: requests in the queue: nothing is tried while it grows.
+        """
+        if self._left:
+            self._left -= 1
+            return home > 0
+        if not home or self._within:
+            return False
+        self._wait -= 1
+        if self._wait == AROUND:
+            self._queue = waiting
+        if self._wait > 0:
+            return False
+        if len(self._before) < AROUND or waiting > self._queue:
+            self._wait = 2 * AROUND
+            return False
+        self._wait, self._left = self._pause(), STEPS - 1
+        return True
+
+    def note(self, step: TimedStep, *, dipped: bool) -> None:
+        """Take in a step that ended, except the first one after a change. dipped: whether it was of a dip."""
+        if dipped:
+            self._within.append(step)
+            return
+        if self._before and self._before[-1].asked != step.asked:
+            self.interrupt()
+        if not self._within:
+            self._before.append(step)
+            return
+        self._after.append(step)
+        if len(self._after) == AROUND:
+            self._compare()
+            self._before.extend(self._after)
+            self._within, self._after = [], []
+
+    def interrupt(self) -> None:
+        """Forget the steps that were not compared yet: the engine paused, or it drafts another number."""
+        self._before.clear()
+        self._within, self._after, self._left = [], [], 0
+
+    def _compare(self) -> None:
+        before, within, after = (_by_batch(each) for each in (self._before, self._within, self._after))
+        if not (home := self._before[-1].asked):  # vLLM's own schedule drafts nothing at this batch size
+            return
+        for batch, seconds in within.items():
+            sides = before.get(batch, []), after.get(batch, [])
+            if min(len(seconds), *map(len, sides)) < _FEWEST:
+                continue
+            sums = self.sums.setdefault(DipKind(home, batch), DipSums())
+            ratio = _mean(seconds) / fmean(map(_mean, sides))
+            sums.dips += 1
+            sums.ratios += ratio
+            sums.squares += ratio * ratio
+
+    def _pause(self) -> int:
+        early = sum(each.dips for each in self.sums.values()) < ENOUGH
+        share = (SHARE if early else LATER) if self.share is None else self.share
+        return round(STEPS * (1 / share - 1) * (0.5 + self.draw())) if share else sys.maxsize
+
+
+def _by_batch(steps: Iterable[TimedStep]) -> dict[int, list[float]]:
+    """The seconds of the steps that took no prompt in."""
+    found: dict[int, list[float]] = {}
+    for each in steps:
+        if not each.prompt:
+            found.setdefault(batch_of(each.requests), []).append(each.seconds)
+    return found
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return fmean(sorted(seconds)[: max(1, round(_KEPT * len(seconds)))])

@@ -1,0 +1,208 @@
+"""The dips of an engine: when a step drafts nothing, what it is compared with, and what is left out."""
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specdec_runtime.clock.dips import AROUND, ENOUGH, LATER, SHARE, STEPS, DipKind, Dips
+from specdec_runtime.clock.hooks import StepClock
+from specdec_runtime.clock.sums import TimedStep
+from specdec_runtime.dial.hooks import DialPosition
+
+
+@dataclass
+class StandinEngine:
+    """Asks the dips before each step, and hands on what the clock would: not the first step after a change."""
+
+    dips: Dips
+    on: float = 0.02
+    off: float = 0.01
+    tokens: int = 4
+    requests: int = 3
+    prompts: bool = False
+    waiting: int = 0
+    dipped: list[bool] = field(default_factory=lambda: [False])
+
+    def run(self, steps: int) -> int:
+        """How many of so many steps drafted nothing."""
+        before = len(self.dipped)
+        for _ in range(steps):
+            self.step()
+        return sum(self.dipped[before:])
+
+    def step(self, seconds: float | None = None) -> bool:
+        """One step."""
+        dips = self.dips.begins(self.tokens, self.waiting)
+        steady = dips == self.dipped[-1]
+        self.dipped.append(dips)
+        if steady:
+            took = seconds or (self.off if dips else self.on)
+            self.dips.note(self._timed(0 if dips else self.tokens, took), dipped=dips)
+        return dips
+
+    def _timed(self, asked: int, seconds: float) -> TimedStep:
+        rest: dict[str, Any] = {
+            "requests": self.requests,
+            "prompt": self.prompts,
+            "tokens": 3,
+            "drafted": 0,
+            "kept": [],
+        }
+        return TimedStep(asked=asked, seconds=seconds, **rest)
+
+
+def even() -> Dips:
+    """Dips that chance does not move."""
+    return Dips(lambda: 0.5)
+
+
+def drawn(seed: int) -> Dips:
+    """Dips of chance."""
+    return Dips(random.Random(seed).random)  # noqa: S311 - no secret
+
+
+def test_a_dip_is_compared_with_the_steps_around_it() -> None:
+    """Half a step's time with nothing drafted is a ratio of one half."""
+    engine = StandinEngine(even())
+    while not engine.dips.sums:
+        engine.step()
+    (kind, sums), *others = engine.dips.sums.items()
+    assert not others
+    assert kind == DipKind(4, 4)
+    assert (sums.dips, sums.ratios, sums.squares) == (1, pytest.approx(0.5), pytest.approx(0.25))
+
+
+def test_two_in_a_hundred_steps_dip_and_fewer_later() -> None:
+    """The budget, over many dips."""
+    engine = StandinEngine(drawn(7))
+    steps = round(ENOUGH * STEPS / SHARE)
+    assert engine.run(steps) / steps == pytest.approx(SHARE, rel=0.1)
+    engine.run(steps // 10)
+    later = round(100 * STEPS / LATER)
+    assert engine.run(later) / later == pytest.approx(LATER, rel=0.1)
+
+
+def test_a_dip_is_of_thirteen_steps_and_chance_decides_when() -> None:
+    """Two pods with the same traffic do not dip together."""
+    one, two = (StandinEngine(drawn(seed)) for seed in (1, 2))
+    one.run(20_000)
+    two.run(20_000)
+    lengths = {len([*some]) for dips, some in itertools.groupby(one.dipped) if dips}
+    assert lengths == {STEPS}
+    together = sum(a and b for a, b in zip(one.dipped, two.dipped, strict=True))
+    assert together < sum(one.dipped) / 4
+
+
+def test_a_machine_that_slows_down_does_not_move_the_ratio() -> None:
+    """Its steps before a dip count as much as those after it."""
+    engine = StandinEngine(even())
+    while not engine.dips.sums:
+        engine.on *= 1.002
+        engine.off *= 1.002
+        engine.step()
+    (sums,) = engine.dips.sums.values()
+    assert sums.ratios == pytest.approx(0.5, rel=0.002)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_hiccup_does_not_move_the_ratio(within: bool) -> None:
+    """One step of a second, in the dip or before it."""
+    engine = StandinEngine(even())
+    engine.run(600)
+    if not within:
+        engine.step(1.0)
+    while not engine.dips.sums:
+        dips = engine.step()
+        if dips and within and sum(engine.dipped) == STEPS // 2:
+            engine.step(1.0)
+    (sums,) = engine.dips.sums.values()
+    assert sums.ratios == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "change", [{"tokens": 0}, {"prompts": True}, {"tokens": 0, "prompts": True}], ids=["dialled off", "prompts", "both"]
+)
+def test_nothing_to_compare_is_not_compared(change: dict[str, Any]) -> None:
+    """Steps that take prompts in last as long as their prompts; a dial at nothing has nothing to leave out."""
+    engine = StandinEngine(even(), **change)
+    dipped = engine.run(20_000)
+    assert not engine.dips.sums
+    if not engine.tokens:
+        assert not dipped
+
+
+def test_nothing_is_tried_while_the_queue_grows() -> None:
+    """Requests that wait are not kept waiting for a measurement; a queue that stays as long does not matter."""
+    engine = StandinEngine(even())
+    for _ in range(5_000):
+        engine.waiting += 1
+        engine.step()
+    assert not any(engine.dipped)
+    assert engine.run(5_000)
+
+
+def test_a_pause_or_another_number_of_tokens_ends_a_dip() -> None:
+    """What was not compared yet is forgotten."""
+    engine = StandinEngine(even())
+    while not engine.step():
+        pass
+    engine.dips.interrupt()
+    assert not engine.run(AROUND)
+    while not engine.step():
+        pass
+    engine.run(STEPS + 2)
+    engine.tokens = 2
+    engine.run(3 * AROUND)
+    assert not engine.dips.sums
+
+
+def test_batches_are_compared_each_with_its_own() -> None:
+    """A request that ends in the dip makes two kinds; one of few steps is left out."""
+    engine = StandinEngine(even(), requests=5)
+    while not engine.step():
+        pass
+    engine.requests, engine.off = 4, 0.001
+    engine.run(3 * AROUND)
+    assert not engine.dips.sums
+
+
+def test_a_share_of_nothing_never_dips() -> None:
+    """SPECDEC_DIPS=0."""
+    assert not StandinEngine(Dips(lambda: 0.5, 0.0)).run(50_000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.booleans(), st.booleans()), max_size=200))
+def test_whatever_the_engine_does_sums_are_sane(steps: list[tuple[int, int, bool, bool]]) -> None:
+    """Changes of the dial, prompts and pauses at any time."""
+    engine = StandinEngine(Dips(lambda: 0.0, 0.2))
+    for tokens, requests, prompts, pause in steps:
+        engine.tokens, engine.requests, engine.prompts = tokens, requests, prompts
+        if pause:
+            engine.dips.interrupt()
+        engine.run(9)
+    for kind, sums in engine.dips.sums.items():
+        assert kind.tokens > 0
+        assert sums.dips > 0
+        assert sums.ratios == pytest.approx(0.5 * sums.dips)
+
+
+class _Broken:
+    """A queue without a length."""
+
+
+def test_a_clock_that_fails_ends_its_dip() -> None:
+    """The engine drafts on."""
+    position = DialPosition(tokens=4, drafted=4)
+    scheduler: Any = SimpleNamespace(schedule=lambda: "output", update_from_output=lambda *_: {}, waiting=_Broken())
+    clock = StepClock(scheduler, position)
+    clock.install()
+    position.dips = True
+    assert clock._scheduled() == "output"
+    assert "no len()" in clock.lost
+    assert not position.dips
