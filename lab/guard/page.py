@@ -16,6 +16,7 @@ from hack.pages import filled
 from typer.testing import CliRunner
 
 from lab.guard.coverage import STEPS
+from lab.guard.dips import OUT, WANDERS
 from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from lab.guard.hours import median
 from lab.guard.rules import BY_DRAFTS, GUARD
@@ -76,6 +77,7 @@ def page(text: str) -> str:
         "made": {"made": sentence(found)},
         "acceptance": {"lines": markdown(acceptance(figures))},
         "speed": {"lines": markdown(speed(figures))},
+        "dips": {"lines": markdown((_dips(),))},
         "figures": {"lines": markdown(tables(figures["hours"]))},
         "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
     }
@@ -156,6 +158,26 @@ def tables(hours: _Found) -> tuple[Table, ...]:
         _falls(hours["falls"]),
         _intervals(hours["intervals"]),
     )
+
+
+def _dips() -> Table:
+    """How soon dips show a loss, one row for each gain; of all machines."""
+    found = json.loads(OUT.read_text(encoding="utf-8"))["scenes"]
+    rows = []
+    for true, group in groupby(
+        sorted(found, key=lambda each: each["scene"]["true"]), lambda each: each["scene"]["true"]
+    ):
+        of_machine = [
+            "none" if not each["found"] else f"{each['found']:.1%}{_minutes(each)}, of {each['scene']['hours']} h"
+            for each in group
+        ]
+        rows.append((f"{true:.2f}", *of_machine))
+    heads = ("gain that dips show", *(f"ratios wander by {each:.0%}" for each in WANDERS))
+    return Table(title="Services that lost speculation, after how many minutes (median)", heads=heads, rows=tuple(rows))
+
+
+def _minutes(found: _Found) -> str:
+    return "" if found["minutes"] is None else f", {found['minutes']:.0f} min"
 
 
 def _groups(rows: Iterable[_Found], *names: str) -> list[list[_Found]]:

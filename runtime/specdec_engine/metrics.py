@@ -1,4 +1,4 @@
-"""vLLM's counters by their names in /metrics, and how to find one in its text."""
+"""vLLM's counters and those of the step clock by their names in /metrics, and how to find one in its text."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ WAITING: Final = "vllm:num_requests_waiting"
 CACHE_IN_USE: Final = "vllm:kv_cache_usage_perc"
 CACHE_IN_USE_BEFORE: Final = "vllm:gpu_cache_usage_perc"
 """Its name up to vLLM 0.11, which has both."""
+CLOCK: Final = "specdec_engine_"
+"""How the names of the step clock's counters begin (specdec_runtime/clock)."""
+STEP_SECONDS: Final = f"{CLOCK}step_seconds_total"
+STEP_REQUESTS: Final = f"{CLOCK}step_requests_total"
+STEP_TOKENS: Final = f"{CLOCK}tokens_total"
+DIPS: Final = f"{CLOCK}dips_total"
+DIP_RATIOS: Final = f"{CLOCK}dip_ratios_total"
+DIP_SQUARES: Final = f"{CLOCK}dip_squared_ratios_total"
 
 
 def total(text: str, family: str) -> float | None:

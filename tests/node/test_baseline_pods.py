@@ -20,8 +20,9 @@ CONNECTIONS = int(os.environ.get("SPECDEC_CONNECTIONS", "4"))
 """How often a baseline pod starts and stops, and how many clients send requests meanwhile. To see 10,000 requests, set
 more than in a usual run.
 """
-FASTER: dict[str, Any] = {"acceptanceRate": {"min": 0}, "speedup": {"min": 1.0}, "baseline": "None"}
-UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None"}
+UNASKED: dict[str, Any] = {"acceptanceRate": {"min": 0}, "baseline": "None", "dial": {"mode": "Off"}}
+"""Without a dial: dips would decide before baseline pods do (tests/node/test_dialled_pods.py)."""
+FASTER: dict[str, Any] = UNASKED | {"speedup": {"min": 1.0}}
 
 
 async def ready(service: Service, *, baseline: bool) -> list[str]:

@@ -32,6 +32,18 @@ async def test_running_engines_draft_nothing_and_draft_again(service: Service, f
     assert (status["phase"], status["guard"]["rollbacks"]) == ("Watching", 0)
 
 
+async def test_a_slow_draft_is_taken_out_by_the_dips_of_its_engine(service: Service) -> None:
+    """No baseline is known, no other pod runs, and acceptance has no minimum: eight tokens of a draft, most in vain."""
+    await service.apply(DRAFT | {"tokens": 8}, acceptanceRate={"min": 0}, control={"mode": "Never"})
+    await service.phase("Watching", seconds=240)
+    async with Crowd(service, "drift", 2):
+        status = await service.phase("RolledBack", seconds=300)
+    print(status["guard"]["rollback"]["message"], status["history"])
+    assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
+    assert "gain in the engine" in status["guard"]["rollback"]["message"]
+    assert "baseline" not in status["guard"]
+
+
 async def turned(service: Service, text: str | None, tokens: int | None) -> None:
     """Sets the dial, waits until both pods answer that they follow, and prints how long it took."""
     begun = time.monotonic()

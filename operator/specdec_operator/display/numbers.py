@@ -132,10 +132,13 @@ def _load(row: Untrusted, performance: Untrusted, about: str) -> tuple[str, ...]
 
 def speed(performance: Untrusted) -> str:
     """The speed of the last measured window in a sentence."""
+    high, dips = performance.of("gainHigh").number, performance.of("dips").text
+    gain = "" if high is None else f"; gain in the engine at most {high:.2f} ({dips} dips)"
     return (
         f"{number(performance.of('timePerOutputTokenMs'), 1)} ms per output token; "
         f"{number(performance.of('tokensPerSecond'), 0)} tokens/s over all pods; "
         f"{number(performance.of('requests'), 0)} requests ended, most at load {performance.of('load').text or '?'}"
+        f"{gain}"
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, about
+from specdec_operator.guard.dips import DipGain
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Evidence
@@ -18,7 +19,7 @@ class WindowCase:
 
     longer: the same comparison over all failing windows in a row, this one included. findings: the results of the
     windows of both arms, if baseline pods run; then both comparisons are those of the findings. pairs: number of these
-    windows.
+    windows. gain: what the dips of this window and of those before it show.
     """
 
     evidence: Evidence
@@ -27,6 +28,7 @@ class WindowCase:
     longer: Comparison | None
     findings: tuple[MeasureFinding, ...] = ()
     pairs: int = 0
+    gain: DipGain | None = None
 
     def finding(self, measure: Measure) -> MeasureFinding | None:
         """The result of both arms for one measure."""

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Final
 
@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
+from specdec_operator.guard.dips import SERIES, KindTotals, totals_of
 from specdec_operator.guard.kv_cache import KvCache, read_kv_cache
 
 _STARTED: Final = "process_start_time_seconds"
@@ -27,6 +28,7 @@ FAMILIES: Final = (
     *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
     *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS, metrics.WAITING),
     *(metrics.PREFILL_SECONDS, metrics.PREFILLED),
+    *SERIES,
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -37,6 +39,7 @@ _TOGETHER: Final = frozenset({metrics.DRAFTS, metrics.DRAFT_TOKENS, metrics.ACCE
 """Families that an engine shows all of, or none."""
 _DECODING: Final = frozenset({metrics.DECODE_SECONDS, metrics.ANSWERS, metrics.ANSWER_TOKENS})
 """What the time per output token is taken from. Pages without these have the mean of each request only."""
+
 
 Sample = tuple[str, Mapping[str, str], float]
 """Name of a series, its labels, its value."""
@@ -99,7 +102,8 @@ class Counters:
     running, waiting: requests in the batch and in the queue at this moment. started: start of the process in epoch
     seconds.
     speculative: whether the page has the speculation families at all; without speculation it has none.
-    first_tokens, running, waiting, started and kv_cache are None if the page does not have them.
+    first_tokens, running, waiting, started and kv_cache are None if the page does not have them. dips: of the step
+    clock, empty without one.
     """
 
     drafts: float = 0.0
@@ -117,6 +121,7 @@ class Counters:
     speculative: bool = False
     side: SideCounters = SideCounters()
     kv_cache: KvCache | None = None
+    dips: KindTotals = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
     """
     totals: defaultdict[str, float] = defaultdict(float)
     positions: defaultdict[int, float] = defaultdict(float)
+    samples = tuple(samples)
     for name, labels, value in samples:
         if not (isfinite(value) and 0 <= value <= _MOST):
             raise ValueError(f"{name} is {value}; it must be a number from 0 to {_MOST:.0e}")
@@ -179,6 +185,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         started=totals.get(_STARTED),
         speculative=speculative,
         side=_side(totals),
+        dips=totals_of(samples),
     )
 
 

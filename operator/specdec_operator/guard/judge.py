@@ -5,7 +5,7 @@ that no other check judges incomplete data. Then come the failures, then the inc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from specdec_operator.guard import acceptance, checks
@@ -13,9 +13,10 @@ from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, about, finding_of, pair_of
 from specdec_operator.guard.checks import Check, WindowCase, over, unsure
+from specdec_operator.guard.dips import DipEvidence
 from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
-from specdec_operator.guard.speed_checks import speedup_text
+from specdec_operator.guard.speed_checks import gain_text, speedup_text
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic
@@ -33,6 +34,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     acceptance.acceptance_rate,
     acceptance.acceptance_length,
     speed.slower_than_baseline_pods,  # before `slower`: baseline pods have the same traffic, an older baseline may not
+    speed.slower_in_the_engine,  # before `slower`, for the same reason; after the baseline pods, which are exact
     speed.slower,
     speed.too_slow,
     speed.collateral,  # after the speed: a slow draft is reported as slow
@@ -69,6 +71,7 @@ def _passed(case: WindowCase) -> Verdict:
     evidence = case.evidence
     rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
     faster = f", {speedup_text(case.comparison)}" if case.comparison else ""
+    faster += f", {gain_text(case.gain)}" if case.gain else ""
     message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{faster}{over(evidence)}"
     return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
 
@@ -81,7 +84,7 @@ class Judged:
     point-hours; None if it is unknown.
     row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
-    windows, oldest first.
+    windows, oldest first. dips: of this window and of those before it.
     """
 
     verdict: Verdict
@@ -92,6 +95,7 @@ class Judged:
     pair: Pair | None = None
     findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
+    dips: DipEvidence = field(default_factory=DipEvidence)
 
     @property
     def conclusive(self) -> bool:
@@ -104,10 +108,15 @@ LONGEST_PAUSE: Final = 3600.0
 
 
 def judge(
-    window: Window, thresholds: Thresholds, now: float, row: FailingRun | None = None, baseline: Window | None = None
+    window: Window,
+    thresholds: Thresholds,
+    now: float,
+    row: FailingRun | None = None,
+    baseline: Window | None = None,
+    dips: DipEvidence | None = None,
 ) -> Judged:
     """The verdict on a window that closes at `now`. row: the failing windows before it. baseline: the window of the
-    baseline pods.
+    baseline pods. dips: those of the windows before it.
 
     Each pod is judged before all of them together, because one broken pod could make the sum fail. Pods with a long gap
     between readings, or with a restart, are excluded as long as more than half of all pods remain.
@@ -121,7 +130,9 @@ def judge(
     longer = before.plus(pool, parts, now)
     pair = _pair(whole, baseline, thresholds, now)
     findings = _findings_of_both(pair, thresholds)
-    case = _with_baseline_pods(_case(pool, thresholds, longer.token_times), pair, findings)
+    seen = _dips(dips or DipEvidence(), pool, thresholds)
+    case = replace(_case(pool, thresholds, longer.token_times), gain=seen.gain)
+    case = _with_baseline_pods(case, pair, findings)
     together = judge_case(case)
     verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
     following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
@@ -133,7 +144,14 @@ def judge(
         lost=_lost(verdict, pool, thresholds),
         pair=pair,
         findings=findings,
+        dips=seen,
     )
+
+
+def _dips(before: DipEvidence, pool: Evidence, thresholds: Thresholds) -> DipEvidence:
+    """The dips so far. While the dial asks for fewer tokens than the flags, nothing is learnt of what the flags ask."""
+    broken = pool.restarted or pool.unread or thresholds.dialled is not None
+    return before if broken else before.plus(pool.dips, pool.seconds)
 
 
 def _whole(parts: Mapping[str, Evidence], thresholds: Thresholds) -> dict[str, Evidence]:

@@ -178,7 +178,7 @@ class Thresholds:
     direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
     collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
-    None: as the flags.
+    None: as the flags. least_gain: what the upper bound of the gain by dips may not be below.
     """
 
     acceptance_rate: float | None
@@ -196,6 +196,7 @@ class Thresholds:
     collateral: Mapping[Measure, float] = field(default_factory=dict)
     collateral_convicts: bool = False
     dialled: int | None = None
+    least_gain: float | None = None
 
     @property
     def silent(self) -> bool:
@@ -226,6 +227,7 @@ def thresholds(
         acceptance_rate=rate if method else None,
         acceptance_length=guard.acceptance_length.min if guard.acceptance_length and method else None,
         speedup=guard.speedup.min if guard.speedup and method else None,
+        least_gain=(guard.speedup.min if guard.speedup else 1.0) if method else None,
         time_per_output_token=guard.time_per_output_token.max if guard.time_per_output_token else None,
         min_draft_tokens=guard.min_draft_tokens,
         always_drafts=method is not None and method.always_drafts and not pauses,

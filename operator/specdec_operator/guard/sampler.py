@@ -7,6 +7,7 @@ from typing import Final
 
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.decisions import Probe
+from specdec_operator.guard.dips import DipEvidence
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.stalls import Standstill, stalled
@@ -34,7 +35,7 @@ class Schedule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
     """What is kept from one reading to the next. row: of the failing windows in a row. baseline: the window of the
-    baseline pods, once there are some. recent: the traffic of the last windows.
+    baseline pods, once there are some. recent: the traffic of the last windows. dips: those of the windows so far.
     """
 
     window: Window
@@ -42,6 +43,7 @@ class Sampler:
     row: FailingRun = field(default_factory=FailingRun)
     baseline: Window | None = None
     recent: tuple[Traffic, ...] = ()
+    dips: DipEvidence = field(default_factory=DipEvidence)
 
     def stalled(self, thresholds: Thresholds) -> dict[str, Standstill]:
         """The pods whose engine hangs."""
@@ -80,13 +82,12 @@ def add(
         of_baseline = (of_baseline or Window(sampler.window.opened, schedule.block)).with_readings(baseline, now)
     if not sampler.closes(schedule, now):
         return replace(sampler, window=window, due=due, baseline=of_baseline), None
-    judged = judge(window, thresholds, now, sampler.row, of_baseline)
+    judged = judge(window, thresholds, now, sampler.row, of_baseline, sampler.dips)
     recent = (*sampler.recent, traffic_of(judged.evidence))[-MOST_TRAFFIC:]
     following = window.next(now, frozenset(readings))
     other = of_baseline.next(now, frozenset(baseline)) if of_baseline is not None and baseline else None
-    return Sampler(window=following, due=due, row=judged.row, baseline=other, recent=recent), replace(
-        judged, recent=recent
-    )
+    after = Sampler(window=following, due=due, row=judged.row, baseline=other, recent=recent, dips=judged.dips)
+    return after, replace(judged, recent=recent)
 
 
 def with_window(observation: Observation, judged: Judged | None) -> Observation:

@@ -8,6 +8,7 @@ from specdec_operator.guard.acceptance import rarely_drafted_text
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
 from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Measure, MeasureFinding
 from specdec_operator.guard.checks import WindowCase, failed, over, unsure
+from specdec_operator.guard.dips import DipGain
 from specdec_operator.guard.verdict import Reason, Verdict
 
 _GRAVE: Final = 0.8
@@ -45,6 +46,25 @@ def slower_than_baseline_pods(case: WindowCase) -> Verdict | None:
 def score_text(found: MeasureFinding) -> str:
     """The running evidence and its bound."""
     return f"compared with baseline pods over {found.windows} windows (evidence {found.score:.1f} of {BOUND})"
+
+
+def slower_in_the_engine(case: WindowCase) -> Verdict | None:
+    """**Fail** (SlowerThanPlain): the engine's dips show a gain below `speedup.min` (1.0 if it is not set), and so does
+    the upper bound of the gain. One such result ends speculation, without `failureLimit`. Dips prove no gain.
+    """
+    least, gain = case.thresholds.least_gain, case.gain
+    if least is None or gain is None or gain.high >= least:
+        return None
+    message = f"{gain_text(gain)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
+    return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
+
+
+def gain_text(gain: DipGain) -> str:
+    """What the dips of the engine show, with numbers."""
+    return (
+        f"gain in the engine {gain.gain:.2f}, upper bound {gain.high:.2f} ({gain.length:.2f} tokens per step; a step "
+        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips)"
+    )
 
 
 def slower(case: WindowCase) -> Verdict | None:

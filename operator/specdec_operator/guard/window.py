@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
+from specdec_operator.guard.dips import KindTotals, added, counted_between
 from specdec_operator.guard.kv_cache import KvCache, smallest
 from specdec_operator.guard.stalls import Standstill, standstill, stood_still
 from specdec_operator.guard.statistics import RatioSums
@@ -206,7 +207,7 @@ class Evidence:
     in seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
     pods: pods that were read at least twice; pod_seconds: how long each of them was read, summed up. unread: pods that
     never answered. kv_cache: of the pod that holds fewest tokens; None if no page has it. standstills: of pods in which
-    requests stand still.
+    requests stand still. dips: of the step clocks.
     """
 
     seconds: float
@@ -228,6 +229,7 @@ class Evidence:
     token_times: TokenTimes = field(default_factory=dict)
     kv_cache: KvCache | None = None
     standstills: Mapping[str, Standstill] = field(default_factory=dict)
+    dips: KindTotals = field(default_factory=dict)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -329,6 +331,7 @@ def _of_pod(name: str, pod: PodWindow, seconds: float, now: float) -> Evidence:
         token_times=pod.token_times,
         kv_cache=pod.kv_cache,
         standstills={name: pod.standstill} if pod.standstill else {},
+        dips=counted_between(first.dips, last.dips),
     )
 
 
@@ -363,4 +366,5 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         token_times=merge(*(part.token_times for part in each)),
         kv_cache=smallest(part.kv_cache for part in each),
         standstills={pod: still for part in each for pod, still in part.standstills.items()},
+        dips=added(*(part.dips for part in each)),
     )

@@ -59,7 +59,7 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
     if judged is None or seconds is None:
         kept = before.get("performance")
         return status.Performance.model_validate(kept) if kept else None
-    against, by_load = judged.comparison, judged.evidence.token_times
+    against, by_load, gain = judged.comparison, judged.evidence.token_times, judged.dips.gain
     return status.Performance(
         time_per_output_token_ms=round(1000 * seconds, 2),
         tokens_per_second=round(judged.evidence.generation_tokens / judged.evidence.seconds, 1),
@@ -68,6 +68,8 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
         speedup=round(against.speedup, 2) if against else None,
         speedup_low=round(against.low, 2) if against else None,
         speedup_high=round(against.high, 2) if against else None,
+        gain_high=round(gain.high, 2) if gain else None,
+        dips=gain.dips if gain else None,
     )
 
 

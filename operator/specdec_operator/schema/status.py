@@ -64,6 +64,10 @@ class Performance(StatusPart):
     speedup: float | None = Field(None, description="Baseline time per output token / this one, at the same loads.")
     speedup_low: float | None = Field(None, description="Lower end of its 95 % interval.")
     speedup_high: float | None = Field(None, description="Upper end of its 95 % interval.")
+    gain_high: float | None = Field(
+        None, description="Upper bound of the gain that dips in the engine show; absent: too few dips, or no dial."
+    )
+    dips: int | None = Field(None, description="Number of these dips.")
 
 
 class Scaling(StatusPart):

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel
 
-from specdec_engine.metrics import GENERATED
+from specdec_engine.metrics import CLOCK, GENERATED
 from specdec_operator import metrics
 from specdec_operator.api.guard import Prometheus
 from specdec_operator.guard.counters import FAMILIES, Counters, counters_of
@@ -30,6 +30,8 @@ _STARTED: Final = "process_start_time_seconds"
 _ENGINES_OWN: Final = frozenset(("engine", "model_name", "position"))
 """Labels that vLLM gives its series. Every other one was added on the way, and identifies the scraper and its target.
 """
+_CLOCKS_OWN: Final = frozenset(("tokens", "batch", "prompt"))
+"""Labels that the step clock gives its own."""
 
 _TOGETHER: Final = tuple(
     frozenset(name for name in FAMILIES if name.startswith(begin))
@@ -133,11 +135,13 @@ def _scrapes(every: Iterable[_Series]) -> list[_Scrape]:
     """The series put together by target and time, as they were scraped; those of engines."""
     pages: defaultdict[tuple[frozenset[tuple[str, str]], float], dict[Own, float]] = defaultdict(dict)
     for series in every:
-        labels = {name: value for name, value in series.metric.items() if name != "__name__"}
-        own = frozenset((name, value) for name, value in labels.items() if name in _ENGINES_OWN)
+        labels = {label: value for label, value in series.metric.items() if label != "__name__"}
+        name = series.metric.get("__name__", "")
+        given = _CLOCKS_OWN if name.startswith(CLOCK) else _ENGINES_OWN
+        own = frozenset((label, value) for label, value in labels.items() if label in given)
         target = frozenset(labels.items() - own)
         for time, value in series.values:
-            pages[target, time][series.metric.get("__name__", ""), own] = value
+            pages[target, time][name, own] = value
     scrapes = (_Scrape(target=target, time=time, series=series) for (target, time), series in pages.items())
     return [scrape for scrape in scrapes if scrape.of_engine]
 
@@ -186,7 +190,7 @@ def _even(series: Iterable[Own]) -> bool:
     """Whether this can be a whole page: each rank has the same series, and all or none of those that go together."""
     ranks: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for name, labels in series:
-        if name != _STARTED:
+        if name != _STARTED and not name.startswith(CLOCK):
             values = dict(labels)
             ranks[values.get("engine", "")].add((name, values.get("position", "")))
     first, *others = ranks.values()

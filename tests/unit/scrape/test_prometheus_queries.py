@@ -89,6 +89,17 @@ def test_ranks_are_summed_and_jobs_are_not() -> None:
     assert reading.generation_tokens == 22
 
 
+def test_the_labels_of_the_step_clock_do_not_name_a_target() -> None:
+    """Its series are of the same pod, whatever their tokens and batch."""
+    clock = {"tokens": "4", "batch": "8"}
+    whole = page(10) | {("specdec_engine_dips_total", tuple(clock.items())): 3.0}
+    whole |= {("specdec_engine_step_seconds_total", tuple((clock | {"prompt": "false"}).items())): 2.0}
+    reading = read((JOB, 101.0, whole))
+    assert reading == counters(whole)
+    assert reading is not None
+    assert (reading.dips[4, 8].dips, reading.dips[4, 8].seconds) == (3.0, 2.0)
+
+
 @pytest.mark.parametrize("label", ["prometheus_replica", "replica", "cluster", "endpoint"])
 def test_two_servers_that_scrape_the_same_pod_are_one_look(label: str) -> None:
     """A pair for availability, or a store over both: the newer of the two is read."""
@@ -263,7 +274,7 @@ def test_the_operator_reads_only_from_allowed_servers() -> None:
 def test_the_page_names_what_a_server_must_keep() -> None:
     """docs/monitoring.md lists every series that is read, and its example is a guard."""
     page_of_docs = (pathlib.Path(__file__).parents[3] / "docs" / "monitoring.md").read_text()
-    assert set(re.findall(r"^   ((?:vllm:|process_)\w+)$", page_of_docs, re.MULTILINE)) == set(FAMILIES)
+    assert set(re.findall(r"^   ((?:vllm:|process_|specdec_)\w+)$", page_of_docs, re.MULTILINE)) == set(FAMILIES)
     (example,) = re.findall(r"```yaml\n(guard:.*?)```", page_of_docs, re.DOTALL)
     source = Guard.model_validate(yaml.safe_load(example)["guard"]).source
     assert source is not None

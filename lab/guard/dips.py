@@ -1,0 +1,112 @@
+"""How soon dips show that a draft is slow, and how often they do of one that is not; written to docs/guard/dips.json.
+
+    python -m lab.guard.dips
+
+Of the engine only the dips are simulated: 13 steps of 20 ms with the draft, a share of them as the runtime's, one pod,
+windows of two minutes. A dip's ratio scatters by 10 %. All ratios of a window share a factor that wanders: what the
+machine does to a step with the draft and not to one without it.
+"""
+
+import json
+import pathlib
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from statistics import median
+from typing import Final
+
+import numpy as np
+from hack import machine
+
+from specdec_operator.guard.dips import DipEvidence, DipTotals
+from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, STEPS
+
+OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "dips.json"
+LOSSES: Final = (0.4, 0.7, 0.8, 0.85, 0.9, 0.95)
+GAINS: Final = (1.0, 1.02, 1.05)
+WANDERS: Final = (0.0, 0.04, 0.08)
+SERVICES: Final = 200
+_STEP: Final = 0.02
+_WINDOW: Final = 120.0
+_SCATTER: Final = 0.10
+_HOURS: Final = 6
+_DAY: Final = 24
+_LENGTH: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DipScene:
+    """true: the gain that dips show on average; wanders: its standard deviation from window to window."""
+
+    true: float
+    wanders: float
+    hours: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DipScenes:
+    """What came of the services of a scene. found: share that lost speculation. minutes: until then, median, and the
+    95th of a hundred services in the order of their times; None where fewer lost it.
+    """
+
+    scene: DipScene
+    services: int
+    found: float
+    minutes: float | None
+    most: float | None
+
+
+def scenes() -> Iterator[DipScene]:
+    """All of them: hours of a loss, a day of none."""
+    for wanders in WANDERS:
+        yield from (DipScene(true=true, wanders=wanders, hours=_HOURS) for true in LOSSES)
+        yield from (DipScene(true=true, wanders=wanders, hours=_DAY) for true in GAINS)
+
+
+def shown(scene: DipScene, seed: int) -> float | None:
+    """Minutes until the upper bound of one service's gain is below 1; None if it never is."""
+    draw, found, dips = np.random.default_rng(seed), DipEvidence(), 0
+    for number in range(round(scene.hours * 3600 / _WINDOW)):
+        mean = scene.true / _LENGTH * (1 + scene.wanders * draw.standard_normal())
+        share = SHARE if dips < ENOUGH else LATER
+        count = int(draw.poisson(share * _WINDOW / (STEPS * _STEP)))
+        ratios = np.maximum(0.01, mean * (1 + _SCATTER * draw.standard_normal(count)))
+        dips += count
+        totals = DipTotals(
+            seconds=_WINDOW,
+            requests=_WINDOW / _STEP,
+            tokens=_LENGTH * _WINDOW / _STEP,
+            dips=count,
+            ratios=float(ratios.sum()),
+            squares=float((ratios * ratios).sum()),
+        )
+        found = found.plus({(4, 1): totals}, _WINDOW)
+        if (gain := found.gain) is not None and gain.high < 1:
+            return (number + 1) * _WINDOW / 60
+    return None
+
+
+def result(scene: DipScene, services: int, executor: Executor) -> DipScenes:
+    """Run so many services of a scene."""
+    found = sorted(each for each in executor.map(partial(shown, scene), range(services)) if each is not None)
+    most = round(0.95 * services) - 1
+    return DipScenes(
+        scene=scene,
+        services=services,
+        found=len(found) / services,
+        minutes=median(found) if 2 * len(found) > services else None,
+        most=found[most] if len(found) > most else None,
+    )
+
+
+def main() -> None:
+    """Run all scenes, and write what came of them."""
+    with ProcessPoolExecutor() as executor:
+        found = [asdict(result(each, SERVICES, executor)) for each in scenes()]
+    OUT.write_text(json.dumps({"origin": machine.origin(), "scenes": found}, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(found)} scenes in {OUT}")
+
+
+if __name__ == "__main__":
+    main()

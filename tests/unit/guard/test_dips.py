@@ -1,0 +1,183 @@
+"""The gain that dips in the engine show: read from a page, added up over windows, and what a window makes of it."""
+
+import random
+from dataclasses import replace
+from statistics import median
+
+import pytest
+from tests.unit.builders import counters, limits, make_evidence
+
+from specdec_operator.guard.counters import Counters, read_counters
+from specdec_operator.guard.dips import DipEvidence, DipGain, DipTotals, KindTotals, added, counted_between, gain_of
+from specdec_operator.guard.judge import Judged, judge
+from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.sampler import Schedule, add, start
+from specdec_operator.guard.verdict import Outcome, Reason
+from specdec_operator.guard.window import pooled
+
+PAGE = """\
+vllm:generation_tokens_total{engine="0"} 100
+specdec_engine_step_seconds_total{batch="4",prompt="false",tokens="3"} 2.5
+specdec_engine_step_seconds_total{batch="4",prompt="true",tokens="3"} 7
+specdec_engine_step_seconds_total{batch="4",prompt="false",tokens="0"} 9
+specdec_engine_step_requests_total{batch="4",prompt="false",tokens="3"} 300
+specdec_engine_tokens_total{batch="4",prompt="false",tokens="3"} 600
+specdec_engine_dips_total{batch="4",tokens="3"} 10
+specdec_engine_dip_ratios_total{batch="4",tokens="3"} 5
+specdec_engine_dip_squared_ratios_total{batch="4",tokens="3"} 2.6
+"""
+SEEN = DipTotals(seconds=2.5, requests=300, tokens=600, dips=10, ratios=5, squares=2.6)
+WINDOW = 120.0
+
+
+def of_window(
+    ratio: float, *, dips: int = 9, length: float = 2.0, scatter: float = 0.1, draw: random.Random | None = None
+) -> KindTotals:
+    """One pod's window at one batch size: dips whose ratio scatters as on a loaded machine."""
+    chance = draw or random.Random(1)  # noqa: S311 - no secret
+    seen = [max(0.01, chance.gauss(ratio, scatter * ratio)) for _ in range(dips)]
+    sums = {"dips": dips, "ratios": sum(seen), "squares": sum(each * each for each in seen)}
+    return {(4, 4): DipTotals(seconds=100.0, requests=15_000, tokens=15_000 * length, **sums)}
+
+
+def gain(*windows: KindTotals) -> DipGain | None:
+    """What so many windows show."""
+    found = DipEvidence()
+    for each in windows:
+        found = found.plus(each, WINDOW)
+    return found.gain
+
+
+def test_a_page_has_the_totals_of_steps_with_a_draft_and_without_a_prompt() -> None:
+    """By tokens and batch size."""
+    assert read_counters(PAGE).dips == {(3, 4): SEEN}
+
+
+@pytest.mark.parametrize(
+    "labels", ['tokens="x",batch="4"', 'tokens="3"', 'tokens="3",batch="0"', 'tokens="999",batch="1"']
+)
+def test_labels_that_the_clock_does_not_write_are_an_error(labels: str) -> None:
+    """Nothing is guessed of such a page."""
+    with pytest.raises(ValueError, match=r"tokens=|invalid literal"):
+        read_counters(f"{PAGE}specdec_engine_dips_total{{{labels}}} 1\n")
+
+
+def test_a_window_has_what_was_counted_in_it_over_all_pods() -> None:
+    """An engine that restarted counts from 0 again, and less than nothing is nothing."""
+    later = DipTotals(seconds=3.5, requests=400, tokens=800, dips=12, ratios=6, squares=3.1)
+    (found,) = counted_between({(3, 4): SEEN}, {(3, 4): later}).values()
+    assert (found.seconds, found.tokens, found.dips) == (1.0, 200, 2)
+    assert counted_between({(3, 4): later}, {(3, 4): SEEN})[3, 4].dips == 0
+    assert counted_between({(3, 4): SEEN}, {(3, 4): SEEN, (3, 8): later})[3, 8] == later
+    assert counted_between({}, {(3, 4): SEEN}) == {}
+    parts = {pod: make_evidence(dips={(3, 4): SEEN}) for pod in "ab"}
+    assert pooled(parts, seconds=10, unread=0).dips == added({(3, 4): SEEN}, {(3, 4): SEEN})
+    assert added({(3, 4): SEEN}, {(3, 4): SEEN})[3, 4].tokens == 1200
+
+
+def test_the_gain_is_tokens_a_step_by_the_seconds_of_a_step() -> None:
+    """Two tokens a step and request; a step without the draft takes half as long."""
+    found = gain_of({(3, 4): SEEN.of_window})
+    assert found is not None
+    assert (found.gain, found.ratio, found.length, found.dips) == (1.0, 0.5, 2.0, 10)
+    assert found.high > 1.2
+
+
+def test_batch_sizes_count_by_their_time() -> None:
+    """Three quarters of the time at a gain of 1, one quarter at 2."""
+    slow = replace(SEEN, seconds=7.5).of_window
+    fast = replace(SEEN, tokens=1200).of_window
+    found = gain_of({(3, 1): slow, (3, 4): fast})
+    assert found is not None
+    assert found.gain == pytest.approx(1.25)
+
+
+def test_too_few_dips_show_nothing() -> None:
+    """Dips of a batch size show nothing either at which the service hardly runs."""
+    assert gain_of({(3, 4): replace(SEEN, dips=7).of_window}) is None
+    assert gain_of({(3, 4): SEEN.of_window, (3, 64): DipTotals(seconds=3.0, requests=9, tokens=9)}) is None
+    assert gain(*[of_window(0.4, dips=0)] * 5) is None
+    assert gain() is None
+
+
+def test_more_dips_narrow_the_bound_and_old_ones_fade() -> None:
+    """Two hours of a gain of 1.5 are soon outweighed by one of 0.8."""
+    one, ten = gain(of_window(0.5)), gain(*[of_window(0.5)] * 10)
+    assert one is not None
+    assert ten is not None
+    assert 1.0 < ten.high < one.high
+    turned = gain(*[of_window(0.75)] * 60, *[of_window(0.4)] * 4)
+    assert turned is not None
+    assert turned.high < 1.0
+
+
+def _minutes(true: float, seed: int, hours: float) -> float | None:
+    """After how many minutes the upper bound is below 1; None if never. A window's ratio wanders by 4 %."""
+    draw, found = random.Random(seed), DipEvidence()  # noqa: S311 - no secret
+    for number in range(round(hours * 3600 / WINDOW)):
+        ratio = true / 2 * draw.gauss(1, 0.04)
+        found = found.plus(of_window(ratio, draw=draw), WINDOW)
+        if found.gain is not None and found.gain.high < 1.0:
+            return (number + 1) * WINDOW / 60
+    return None
+
+
+@pytest.mark.parametrize(("true", "most"), [(0.4, 2), (0.7, 6), (0.8, 8), (0.9, 60)])
+def test_a_slow_draft_is_seen_in_minutes(true: float, most: float) -> None:
+    """Simulated: one pod with 9 dips in each window of two minutes, which is 2 % of steps of 20 ms."""
+    found = [_minutes(true, seed, 6) for seed in range(9)]
+    assert median([each for each in found if each is not None]) <= most
+    assert None not in found
+
+
+@pytest.mark.parametrize("true", [1.0, 1.05])
+def test_a_draft_that_costs_nothing_is_left_alone(true: float) -> None:
+    """Simulated: twenty days, looked at every two minutes."""
+    assert [_minutes(true, seed, 24) for seed in range(20)] == [None] * 20
+
+
+def _judged(kinds: KindTotals, thresholds: Thresholds) -> Judged:
+    """One window of one pod, in which all of that was counted."""
+    schedule = Schedule(interval=2.0, window=10.0)
+    sampler, closed = start(0.0, schedule), None
+    for number in range(6):
+        reading: Counters = counters(1000 + 500 * number)
+        readings = {"pod": replace(reading, dips=kinds if number else {(9, 1): DipTotals()})}
+        sampler, closed = add(sampler, readings, thresholds, schedule, 2.0 * number)
+    assert closed is not None
+    return closed
+
+
+def test_a_loss_ends_speculation_with_one_window() -> None:
+    """The numbers are in the message, and the evidence is all that is known."""
+    verdict = _judged(of_window(0.2), limits(least_gain=1.0)).verdict
+    assert (verdict.outcome, verdict.reason, verdict.final) == (Outcome.FAIL, Reason.SLOWER_THAN_PLAIN, True)
+    assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.58 (2.00 tokens per step;")
+    assert "9 dips) < 1.00" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("ratio", "changes"),
+    [(0.2, {"least_gain": None}), (0.2, {"least_gain": 0.3}), (0.7, {"least_gain": 1.0}), (0.2, {"dialled": 2})],
+)
+def test_what_is_not_below_the_limit_is_left_alone(ratio: float, changes: dict[str, float | None]) -> None:
+    """A baseline, a lower limit of the user's, a gain, and pods that the dial holds at fewer tokens."""
+    thresholds = replace(limits(least_gain=1.0), **changes)
+    assert _judged(of_window(ratio), thresholds).verdict.outcome is not Outcome.FAIL
+
+
+def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
+    """It is an upper bound."""
+    found = _judged(of_window(0.7), limits(least_gain=1.0))
+    assert found.verdict.outcome is Outcome.PASS
+    assert "gain in the engine 1.38, upper bound 2.03" in found.verdict.message
+    assert found.comparison is None
+
+
+def test_the_dial_forgets_nothing_and_learns_nothing() -> None:
+    """While it asks for fewer tokens, the dips are of those."""
+    before = DipEvidence().plus(of_window(0.7), WINDOW)
+    sampler, _ = add(
+        start(0.0, Schedule(interval=2.0, window=10.0)), {}, limits(), Schedule(interval=2.0, window=10.0), 2.0
+    )
+    assert judge(sampler.window, limits(dialled=2), 10.0, dips=before).dips == before
