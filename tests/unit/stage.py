@@ -9,7 +9,7 @@ from specdec_operator.api.guard import Guard
 from specdec_operator.errors import Invalid, TooLarge, Unavailable
 from specdec_operator.guard.counters import Counters, read_counters
 from specdec_operator.kube.client import path_of
-from specdec_operator.names import DIAL_ANNOTATION, OWNER_LABEL, REVISION_LABEL
+from specdec_operator.names import DIAL_ANNOTATION, GUARD_MANAGER, OWNER_LABEL, REVISION_LABEL
 from specdec_operator.observe.store import Stores
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.loop import Reconciler, ReconcileResult
@@ -114,10 +114,20 @@ class FakeCluster:
             raise error
         child = self.webhook(patched(with_version(self.child), changes))
         del child["metadata"]["resourceVersion"]
+        owners = [each for each in child["metadata"].get("managedFields", []) if each["manager"] != GUARD_MANAGER]
+        child["metadata"]["managedFields"] = [*owners, {"manager": GUARD_MANAGER}]
         if not dry_run:
             self.child = child
             self.calls.append(("patch", manifest["metadata"]["name"]))
-        return child
+        return with_version(child)
+
+    async def set_managers(self, manifest: Body, entries: Sequence[Body]) -> Body:
+        """Changes who owns the fields of the InferenceService, at the version that was read."""
+        if error := self.failing.get("set_managers"):
+            raise error
+        assert manifest["metadata"]["resourceVersion"] == with_version(self.child)["metadata"]["resourceVersion"]
+        self.child["metadata"]["managedFields"] = list(entries)
+        return with_version(self.child)
 
     async def apply(self, manifest: Body, *, force: bool = True) -> Body:
         """Makes a new generation of a changed InferenceService. Only what is its service's own is written by force."""

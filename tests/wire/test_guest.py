@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from specdec_operator.guest.patch import bring_back, taken_out
 from tests.webhook import undoing
 from tests.wire.api import DEPLOYMENT, ISVC, SIS, Object, Refused
 from tests.wire.guests import SPECULATES, THEIRS, guest, serve
@@ -167,6 +168,26 @@ async def test_what_was_taken_out_comes_back_when_its_guard_is_deleted(
         assert await flags(world) == ARGS
         await operator.start()
     await has_flags(world, [*ARGS, SPECULATES])
+
+
+async def test_what_an_operator_left_half_done_is_finished_at_the_next_start(
+    world: World, operator: OperatorProcess
+) -> None:
+    """It restored the flag of a deleted service and ended. Nothing but the owner of the fields shows it."""
+    await take_out(world)
+    await operator.stop()
+    await world.api.delete(SIS, world.namespace, NAME)
+    live = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert live is not None
+    taken = taken_out(live)
+    assert taken is not None
+    path, kind = world.api.path(ISVC, world.namespace, THEIRS), "application/json-patch+json"
+    await world.api.call("patch", path, bring_back(live, taken), content_type=kind, field_manager="specdec-guard")
+    with pytest.raises(Refused, match='conflict with "specdec-guard"'):
+        await serve(world, args=[*ARGS, "--seed=1", SPECULATES], leave=True)
+    await operator.start()
+    await is_free(world)
+    await serve(world, engine(), args=[*ARGS, "--seed=1", SPECULATES], leave=True)
 
 
 async def failing(world: World) -> None:

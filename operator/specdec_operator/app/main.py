@@ -169,6 +169,9 @@ async def _bring_back(settings: Settings, cluster: Cluster, app: App) -> None:
     def is_left(namespace: str, uid: str) -> bool:
         return app.owns(namespace) and not app.services.has(uid)
 
+    def is_free(namespace: str, name: str) -> bool:
+        return app.owns(namespace) and not app.stores.guards.has_guard(namespace, name)
+
     app.services.left.set()
     while True:
         await app.services.left.wait()
@@ -177,7 +180,7 @@ async def _bring_back(settings: Settings, cluster: Cluster, app: App) -> None:
             continue
         app.services.left.clear()
         try:
-            whole = await bring_back_left(cluster, settings.namespaces, is_left)
+            whole = await bring_back_left(cluster, settings.namespaces, is_left, is_free)
         except OperatorError as error:
             _LOG.warning("cannot search for removed speculation of guests: %s", error.message)
             whole = False

@@ -11,6 +11,11 @@ from typing import Any
 from specdec_operator.names import GUARD_MANAGER, TAKEN_OUT_ANNOTATION
 
 
+def owns_fields(meta: Mapping[str, Any]) -> bool:
+    """Whether the guard owns fields of an object, by its metadata."""
+    return any(each.get("manager") == GUARD_MANAGER for each in meta.get("managedFields") or ())
+
+
 def without_guard(live: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """The managedFields of an object without the guard's; None: it owns none, or something of it is taken out."""
     meta = live["metadata"]

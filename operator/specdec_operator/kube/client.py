@@ -294,12 +294,14 @@ def _written(path: str, body: Manifest, verb: str, *, unless: tuple[int, ...] = 
 
 
 def _short(meta: Manifest) -> Manifest:
-    """Metadata without what any user can make large: the values of annotations, and hundreds of labels."""
+    """Metadata without what any user can make large: owners of fields, values of annotations, hundreds of labels."""
     small = {name: each for name, each in meta.items() if name not in ("managedFields", "annotations", "labels")}
     if len(labels := meta.get("labels") or {}) in range(1, _MOST_LABELS):
         small["labels"] = labels
     if annotations := meta.get("annotations"):
         small["annotations"] = {name: "" for name in annotations if name.startswith(names.ANNOTATION_PREFIX)}
+    if any(each.get("manager") == names.GUARD_MANAGER for each in meta.get("managedFields") or ()):
+        small["managedFields"] = [{"manager": names.GUARD_MANAGER}]
     return small
 
 

@@ -59,7 +59,7 @@ class Cluster(Protocol):
     async def list_metadata(self, path: str, label_selector: str) -> list[Manifest] | None:
         """The metadata of all objects at a path, none where they are not served. None: we may not read them.
 
-        Of annotations there are the names of ours alone.
+        Of annotations there are the names of ours alone, and of those who own fields the guard alone.
         """
 
     async def post_event(self, namespace: str, event: Manifest) -> None:

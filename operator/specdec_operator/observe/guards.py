@@ -53,6 +53,10 @@ class GuestGuards:
         first = self._by_guest[known[1]][0] if known else None
         return first[1] if first is not None and first[1] != key[1] else None
 
+    def has_guard(self, namespace: str, name: str) -> bool:
+        """Whether a service names this InferenceService."""
+        return (namespace, ONE_OF[1], name) in self._by_guest
+
     def place(self, key: Key) -> int:
         """How many services of the namespace are older and name a guest."""
         known = self._known.get(key)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specdec_operator import metrics, names
 from specdec_operator.errors import OperatorError, TooLarge
-from specdec_operator.guest.managers import without_guard
+from specdec_operator.guest.managers import owns_fields, without_guard
 from specdec_operator.guest.patch import Patch, TakenOut, bring_back, is_allowed, place_of, take_out, taken_out
 from specdec_operator.guest.sizes import MOST_OBJECT_BYTES, is_too_long, predictor_containers
 from specdec_operator.guest.view import Guest
@@ -148,44 +148,83 @@ async def _release(cluster: Cluster, named: Manifest, live: Mapping[str, Any], f
     await cluster.set_managers({**named, "metadata": {**named["metadata"], **at}}, fields)
 
 
-async def bring_back_left(cluster: Cluster, namespaces: Sequence[str], is_left: Callable[[str, str], bool]) -> bool:
-    """Restores, by the annotation, what deleted services took out. Returns whether all of it could be restored.
+async def bring_back_left(
+    cluster: Cluster,
+    namespaces: Sequence[str],
+    is_left: Callable[[str, str], bool],
+    is_free: Callable[[str, str], bool],
+) -> bool:
+    """Restores, by the annotation, what deleted services took out, and gives up the fields that the guard owns then.
 
-    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid no longer exists, and
-    this operator is the one to decide that.
+    namespaces: none for the whole cluster. is_left: whether the service of a namespace and uid no longer exists;
+    is_free: whether no service names the InferenceService of a namespace and name. Each is also False where another
+    operator decides that. Returns whether nothing is left to be tried again: a process may have ended, or a write may
+    have failed, after the flag was back.
     """
     whole = True
     for namespace in namespaces or ("",):
         for meta in await cluster.list_metadata(names.inference_services_path(namespace), "") or ():
-            if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}):
-                whole &= await _bring_back(cluster, meta, is_left)
+            if TAKEN_OUT_ANNOTATION in (meta.get("annotations") or {}) or owns_fields(meta):
+                whole &= await _tidied(cluster, meta["namespace"], meta["name"], is_left, is_free)
     return whole
 
 
-async def _bring_back(cluster: Cluster, meta: dict[str, Any], is_left: Callable[[str, str], bool]) -> bool:
-    namespace, name = meta["namespace"], meta["name"]
+async def _tidied(
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    is_left: Callable[[str, str], bool],
+    is_free: Callable[[str, str], bool],
+) -> bool:
+    """Whether nothing of an InferenceService is left to be tried again."""
     try:
-        live = await cluster.read(names.inference_services_path(namespace, name), most=MOST_OBJECT_BYTES) or {}
-        taken = taken_out(live)
-        if taken is None or not is_left(namespace, taken.uid):
-            return True
-        readable = is_allowed(live) and not is_too_long(predictor_containers(live))
-        changes = await asyncio.to_thread(bring_back, live, taken) if readable else None
-        if changes is None:  # the owner has changed it since
-            words = " ".join(taken.words)[:MOST_WORDS]
-            _LOG.warning("%s/%s stays without speculation: %s", namespace, name, words)
-            return True
-        live = await cluster.patch(names.inference_service(namespace, name), changes)
-        if (fields := without_guard(live)) is not None:
-            await _release(cluster, names.inference_service(namespace, name), live, fields)
+        live = await cluster.read(names.inference_services_path(namespace, name), most=MOST_OBJECT_BYTES)
     except TooLarge as error:  # the guard has never written one of this size
         _LOG.warning("%s/%s stays as it is: %s", namespace, name, error.message)
         return True
+    except OperatorError as error:
+        _LOG.warning("%s/%s cannot be read yet: %s", namespace, name, error.message)
+        return False
+    if live is None:
+        return True
+    taken = taken_out(live)
+    if taken is None:
+        return not is_free(namespace, name) or await _given_up(cluster, namespace, name, live)
+    return not is_left(namespace, taken.uid) or await _brought_back(cluster, namespace, name, live, taken)
+
+
+async def _brought_back(cluster: Cluster, namespace: str, name: str, live: Manifest, taken: TakenOut) -> bool:
+    """Restores what a deleted service took out. Returns whether nothing is left to be tried again."""
+    readable = is_allowed(live) and not is_too_long(predictor_containers(live))
+    changes = await asyncio.to_thread(bring_back, live, taken) if readable else None
+    if changes is None:  # the owner has changed it since
+        words = " ".join(taken.words)[:MOST_WORDS]
+        _LOG.warning("%s/%s stays without speculation: %s", namespace, name, words)
+        return True
+    try:
+        live = await cluster.patch(names.inference_service(namespace, name), changes)
     except OperatorError as error:
         _LOG.warning("%s/%s is not restored yet: %s", namespace, name, error.message)
         return False
     if await asyncio.to_thread(place_of, live) is None:
         _LOG.warning("%s/%s is not restored: an admission webhook or a policy undoes it", namespace, name)
+    else:
+        _LOG.info("%s/%s: service %s was deleted, and the flag is restored", namespace, name, taken.service)
+    return await _given_up(cluster, namespace, name, live)
+
+
+async def _given_up(cluster: Cluster, namespace: str, name: str, live: Manifest) -> bool:
+    """Gives up what the guard owns of an InferenceService that no service guards. Returns whether it could or may not.
+
+    Its owner meets a conflict with each field that the guard still owns.
+    """
+    fields = without_guard(live) if is_allowed(live) else None
+    if fields is None:
         return True
-    _LOG.info("%s/%s: service %s was deleted, and the flag is restored", namespace, name, taken.service)
+    try:
+        await _release(cluster, names.inference_service(namespace, name), live, fields)
+    except OperatorError as error:
+        _LOG.warning("%s/%s: the guard still owns fields, and tries again: %s", namespace, name, error.message)
+        return False
+    _LOG.info("%s/%s: the guard owns no field any more", namespace, name)
     return True

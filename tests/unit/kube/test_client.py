@@ -292,13 +292,15 @@ async def test_of_an_object_that_is_too_large_to_be_of_a_service_the_metadata_is
 
 
 async def test_of_metadata_no_values_are_kept_that_any_user_can_make_large() -> None:
-    """Of annotations the names of ours; labels, unless there are hundreds."""
+    """Of annotations the names of ours; labels, unless there are hundreds; of those who own fields the guard."""
     notes = {"specdec.io/taken-out": "x" * 1000, "other": "y"}
-    meta = {"name": "a", "labels": {"b": "c"}, "annotations": notes, "managedFields": [{}]}
-    many = {"name": "b", "labels": {f"l{number}": "" for number in range(300)}}
+    meta = {"name": "a", "labels": {"b": "c"}, "annotations": notes, "managedFields": [{"manager": "x"}]}
+    fields = [{"manager": "x"}, {"manager": "specdec-guard", "fieldsV1": {"f:spec": {}}}]
+    many = {"name": "b", "labels": {f"l{number}": "" for number in range(300)}, "managedFields": fields}
     async with asking(Server((200, {"items": [{"metadata": each} for each in (meta, many)]})), patience=0.0) as api:
         found = await ApiServer(api).list_metadata("/x", "")
-    assert found == [{"name": "a", "labels": {"b": "c"}, "annotations": {"specdec.io/taken-out": ""}}, {"name": "b"}]
+    small = {"name": "a", "labels": {"b": "c"}, "annotations": {"specdec.io/taken-out": ""}}
+    assert found == [small, {"name": "b", "managedFields": [{"manager": "specdec-guard"}]}]
 
 
 @pytest.mark.parametrize(("code", "names"), [(403, None), (404, [])])

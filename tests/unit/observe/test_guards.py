@@ -47,3 +47,13 @@ def test_a_service_that_names_something_else_by_now_is_taken_out() -> None:
         guards.note(service(name) | {"spec": spec})
     assert (guards.place(("team-a", "b")), guards.older(("team-a", "b"))) == (0, None)
     assert not any(vars(guards).values())
+
+
+def test_an_inference_service_has_a_guard_while_a_service_names_it() -> None:
+    """One of this namespace and kind."""
+    guards = known(service("a"), service("b", "made", field="deploymentRef"))
+    assert guards.has_guard("team-a", "theirs")
+    assert not guards.has_guard("team-b", "theirs")
+    assert not guards.has_guard("team-a", "made")
+    guards.forget(("team-a", "a"))
+    assert not guards.has_guard("team-a", "theirs")

@@ -9,14 +9,12 @@ from tests.unit.stage import KEY, Stage, busy
 from tests.wire.pods import EngineStandIn
 
 from specdec_operator.errors import Unavailable
-from specdec_operator.reconcile.guest_writes import bring_back_left
 
 CONFIG = '{"method":"ngram","num_speculative_tokens":4}'
 SPECULATES = ["--model=/mnt/models", f"--speculative-config={CONFIG}"]
 BASELINE = ["--model=/mnt/models"]
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-OWNER = (NAMESPACE, "u-1")
 READ_ONLY = {"status"}
 """The only verb of a write that a guest is answered with: that of its own service's status."""
 
@@ -287,17 +285,3 @@ async def test_flags_that_were_changed_since_are_not_written_over() -> None:
     await stage.run(60)
     assert stage.conditions()["Enforcing"]["reason"] == "ChangedSince"
     assert stage.args == [*BASELINE, "--max-model-len=100"]
-
-
-@pytest.mark.parametrize(("left", "wanted"), [(True, SPECULATES), (False, BASELINE)])
-async def test_what_a_service_took_out_comes_back_when_it_is_gone(left: bool, wanted: list[str]) -> None:
-    """By the annotation alone; not while the service is there."""
-    stage = await taken_out()
-
-    async def listed(path: str, label_selector: str) -> list[Body]:
-        assert (path.rpartition("/")[2], label_selector) == ("inferenceservices", "")
-        return [stage.cluster.child["metadata"]]
-
-    stage.cluster.list_metadata = listed  # type: ignore[method-assign]
-    assert await bring_back_left(stage.cluster, (), lambda namespace, uid: left and (namespace, uid) == OWNER)
-    assert stage.args == wanted
