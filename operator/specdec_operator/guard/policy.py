@@ -178,7 +178,8 @@ class Thresholds:
     direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
     collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
-    None: as the flags. least_gain: what the upper bound of the gain by dips may not be below.
+    None: as the flags. least_gain: what the upper bound of the gain by dips may not be below. method: whose default
+    minimum of the rate holds; None: the user set it for each K.
     """
 
     acceptance_rate: float | None
@@ -197,6 +198,11 @@ class Thresholds:
     collateral_convicts: bool = False
     dialled: int | None = None
     least_gain: float | None = None
+    method: MethodFacts | None = None
+
+    def least_rate(self, tokens: int) -> float | None:
+        """The minimum of the rate once `tokens` are drafted per step."""
+        return self.method.least_rate(tokens) if self.method else self.acceptance_rate
 
     @property
     def silent(self) -> bool:
@@ -239,6 +245,7 @@ def thresholds(
         pairs=pairs if method else (),
         collateral=_collateral(guard.collateral),
         collateral_convicts=guard.collateral is not None and guard.collateral.response is CollateralResponse.ROLL_BACK,
+        method=None if guard.acceptance_rate else method,
     )
 
 

@@ -58,7 +58,8 @@ class Fewer:
 def fewer_tokens(evidence: Evidence, thresholds: Thresholds, comparison: Comparison | None) -> tuple[Fewer, ...]:
     """A row for each K' from 1 to K, of one window. comparison: of that window with the baseline.
 
-    Empty if nothing was drafted, or if the engine does not count positions.
+    K is judged as the window was, and each other K' by the minimum that holds once it runs. Empty if nothing was
+    drafted, or if the engine does not count positions.
     """
     if evidence.drafts <= 0:
         return ()
@@ -72,10 +73,12 @@ def _row(
     fewest, most = drafted(evidence, tokens)
     rate, rate_high = (min(1.0, accepted / each) for each in (most, fewest))
     length = 1 + accepted / evidence.drafts
+    is_now = tokens == len(evidence.accepted_per_position)
+    least = thresholds.acceptance_rate if is_now else thresholds.least_rate(tokens)
     known = (None, None) if comparison is None else (comparison.low, comparison.speedup)
     low, speedup = (estimate(evidence, each, length, most) for each in known)
     at_least = (
-        (thresholds.acceptance_rate, surely(evidence, rate), rate_high),
+        (least, surely(evidence, rate), rate_high),
         (thresholds.acceptance_length, 1 + tokens * surely(evidence, (length - 1) / tokens), length),
         (None if speedup is None else thresholds.speedup, low or 0.0, speedup or 0.0),
     )

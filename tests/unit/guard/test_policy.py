@@ -6,7 +6,8 @@ import pytest
 
 from specdec_operator.api.control import ControlMode
 from specdec_operator.api.guard import Guard, GuardMode
-from specdec_operator.guard.policy import Policy, policy_of, thresholds
+from specdec_operator.api.speculation import Method
+from specdec_operator.guard.policy import METHODS, Policy, policy_of, thresholds
 
 
 def policy(held: bool = False, **guard: Any) -> Policy:
@@ -78,3 +79,26 @@ def test_a_service_without_speculation_is_compared_with_its_limit_only() -> None
     made = thresholds(Guard.model_validate(EVERYTHING), None, tokens=0)
     assert (made.of_baseline, made.time_per_output_token) == (True, 0.04)
     assert (made.acceptance_rate, made.acceptance_length, made.speedup, made.always_drafts) == (None, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tokens", "rates"),
+    [
+        ({}, 8, {4: 0.40, 5: 0.33, 8: 0.22}),
+        ({}, 3, {2: 0.40, 3: 0.40}),
+        ({"acceptanceRate": {"min": 0.5}}, 8, {1: 0.5, 4: 0.5, 8: 0.5}),
+        ({"acceptanceLength": {"min": 2.0}}, 8, {4: 0.40, 8: 0.22}),
+    ],
+)
+def test_the_default_minimum_of_the_rate_is_that_of_each_number_of_tokens(
+    asked: dict[str, Any], tokens: int, rates: dict[int, float]
+) -> None:
+    """A minimum that the user sets is the same for all."""
+    made = thresholds(Guard.model_validate(asked), METHODS[Method.DRAFT_MODEL], tokens=tokens)
+    assert {each: round(made.least_rate(each) or 0.0, 2) for each in rates} == rates
+    assert made.acceptance_rate == made.least_rate(tokens)
+
+
+def test_without_speculation_no_number_of_tokens_has_a_minimum() -> None:
+    """Whatever the user sets for drafts."""
+    assert thresholds(Guard.model_validate(EVERYTHING), None, tokens=0).least_rate(4) is None

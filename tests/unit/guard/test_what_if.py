@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import IDLE, LOW, PASSED, limits, make_comparison, make_evidence, pace, times
 
+from specdec_operator.api.guard import Guard
+from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Comparison
+from specdec_operator.guard.policy import METHODS, thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.what_if import Fewer, advise, drafted, fewer_tokens, more_tokens, most_that_pass
 from specdec_operator.guard.window import Evidence
@@ -92,6 +95,26 @@ def test_a_row_passes_where_no_threshold_is_missed(
     """By more than chance explains. A speed that cannot be estimated is not held against it."""
     rows = fewer_tokens(falling(0.8, 0.5, 0.2, 0.1), limits(**thresholds), exactly(speedup))
     assert [row.passes for row in rows] == passing
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [({}, 2), ({"acceptanceRate": {"min": 0.28}}, 4)],
+    ids=["the default, which is lower for more tokens", "one of the user for each K"],
+)
+def test_fewer_tokens_are_judged_by_the_minimum_that_holds_once_they_run(asked: dict[str, Any], most: int) -> None:
+    """Of eight tokens 0.16 are accepted, of four 0.30, of two 0.50. With eight the default is 0.22, with four 0.40."""
+    seen = falling(0.6, 0.4, 0.1, 0.1, 0.05, 0.02, 0.01, 0.01)
+    wanted = thresholds(Guard.model_validate(asked), METHODS[Method.DRAFT_MODEL], tokens=8)
+    rows = fewer_tokens(seen, wanted, None)
+    assert [each.tokens for each in rows if each.passes] == [*range(1, most + 1)]
+    assert most_that_pass(rows, 8) == most
+
+
+def test_the_present_tokens_are_judged_as_their_window_was() -> None:
+    """If the draft decides K, the default is 0.40 also for five tokens: 0.35 fails."""
+    wanted = thresholds(Guard(), METHODS[Method.DRAFT_MODEL], tokens=0)
+    assert fewer_tokens(falling(*[0.35] * 5), wanted, None)[-1].passes is False
 
 
 def drafts_of(*lengths: tuple[int, int], longest: int) -> Evidence:
