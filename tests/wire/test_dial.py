@@ -100,6 +100,7 @@ async def test_fewer_tokens_need_no_second_pod_and_the_next_step_follows_if_they
         tokens = status["guard"]["reduced"]["tokens"]
         assert (status["phase"], status["dial"]["tokens"], late.drafting) == ("Watching", tokens, tokens)
         assert 0 < tokens < 4
+        assert [status["serving"][each] for each in ("tokens", "drafted")] == [4, tokens]
         assert setting.parse((await annotations(world))[pod].encode()).tokens == tokens
         child = await world.child(speculative=True)
         assert child["metadata"]["generation"] == before["metadata"]["generation"]

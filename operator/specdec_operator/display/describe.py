@@ -172,7 +172,7 @@ def line_without_time(service: Untrusted, now: datetime) -> str:
     guard, serving = status.of("guard"), status.of("serving")
     rate, speedup = status.of("acceptance", "rate").number, status.of("performance", "speedup").number
     values = {
-        "K": serving.of("tokens").text,
+        "K": serving.of("tokens" if status.of("dial", "tokens").whole is None else "drafted").text,
         "accept": "" if rate is None else f"{rate:.2f}",
         "speedup": "" if speedup is None else f"{speedup:.2f}",
         "verdict": guard.of("verdict").text,

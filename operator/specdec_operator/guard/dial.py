@@ -99,6 +99,12 @@ class DialView:
         return self.in_force == len(self.pods)
 
     @property
+    def drafted(self) -> int | None:
+        """What all pods answer that they draft, outside of probes; None if they differ, or one does not answer that."""
+        said = {self._drafted(pod) for pod in self.pods}
+        return said.pop() if len(said) == 1 else None
+
+    @property
     def trouble(self) -> str:
         """Why some pods do not draft as asked for, by the first of them; empty if all do."""
         if self.refused or self.denied:
@@ -115,6 +121,12 @@ class DialView:
         if asked is None or answer is None or not answer.offered:
             return False
         return answer.tokens in (asked.tokens, asked.lasting)  # a probe begins and ends a moment later in each pod
+
+    def _drafted(self, pod: str) -> int | None:
+        if self.request is not None and self.follows(pod):
+            return self.request.lasting
+        answer = self.answers.get(pod, NO_ANSWER)
+        return answer.tokens if answer.offered else None
 
 
 def by_hand(text: str | None, started: int, now: float) -> tuple[DialRequest | None, str]:

@@ -35,7 +35,7 @@ _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0, "Whether the service answers requests."),
     ("Phase", "string", ".status.phase", 0, "The guard's state."),
     ("Method", "string", ".status.serving.method", 0, "Method in use."),
-    ("K", "integer", ".status.serving.tokens", 0, "K: tokens guessed per step; 0 without speculation."),
+    ("K", "integer", ".status.serving.drafted", 0, "K in force: tokens guessed per step; empty while pods differ."),
     ("Accept", "number", ".status.acceptance.rate", 0, "Accepted / drafted tokens in the last measured window."),
     ("Speedup", "number", ".status.performance.speedup", 0, "Compared with the baseline at the same load."),
     ("Pods", "integer", ".status.readyReplicas", 1, "Ready pods, without baseline pods."),

@@ -30,7 +30,14 @@ class Serving(StatusPart):
 
     speculating: bool = Field(description="Whether the operator requests speculation from the pods.")
     method: str | None = Field(None, description="Method in use; `none` without speculation.")
-    tokens: int | None = Field(None, description="K in use; 0 without speculation.")
+    tokens: int | None = Field(None, description="K of the pods' flags; 0 without speculation.")
+    drafted: int | None = Field(
+        None,
+        description=(
+            "K in force: that of the flags or, while the dial is set, what the ready pods report; 0: nothing is "
+            "drafted; absent if they differ, or one does not report it."
+        ),
+    )
     revision: str | None = Field(None, description="Label serving.specdec.io/revision of these pods.")
     inference_service: str | None = Field(None, description="The KServe InferenceService that the operator manages.")
     url: str | None = Field(None, description="URL for clients, from KServe.")

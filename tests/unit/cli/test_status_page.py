@@ -141,6 +141,19 @@ def test_the_line_for_a_pipe_changes_when_the_status_does_and_not_with_time() ->
     assert line_without_time(Untrusted(service), NOW) != line_without_time(Untrusted(loaded("held")), NOW)
 
 
+@pytest.mark.parametrize(("drafted", "shown_as"), [({"drafted": 0}, "K=0"), ({}, "")])
+def test_the_line_for_a_pipe_has_the_tokens_in_force_while_the_dial_is_set(
+    drafted: dict[str, int], shown_as: str
+) -> None:
+    """Nothing as long as the pods do not all answer the same; without a dial those of the flags."""
+    serving = {"method": "draft_model", "tokens": 4} | drafted
+    status = {"phase": "Dialled", "serving": serving, "dial": {"tokens": 0, "pods": 2}}
+    line = line_without_time(Untrusted({"status": status}), NOW)
+    assert line == " ".join(filter(None, ("Dialled draft_model", shown_as)))
+    del status["dial"]
+    assert "K=4" in line_without_time(Untrusted({"status": status}), NOW)
+
+
 def test_a_list_in_a_pipe_has_every_name_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     """A user can grep for a name: without a terminal there is no width that a row would have to fit."""
     name, reason = "a-rather-long-name-of-a-service-that-somebody-made", "x" * 100

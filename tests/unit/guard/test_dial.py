@@ -149,3 +149,27 @@ def test_the_view_counts_the_pods_that_answer_what_is_asked_and_names_the_first_
     assert view.trouble == "pod b: "
     assert DialView(request=OFF, pods=("c",), answers={"c": none}).trouble == "pod c: no dial: version"
     assert DialView(request=OFF, pods=("a",), answers={"a": off}).settled
+
+
+@pytest.mark.parametrize(
+    ("said", "drafted"),
+    [((0, 0), 0), ((4, 4), 4), ((4, 0), None), ((0,), None), ((0, None), None), ((), None)],
+    ids=["followed", "not followed yet", "one follows", "one is silent", "one has no dial", "none answers"],
+)
+def test_what_is_drafted_is_known_once_all_pods_answer_the_same(
+    said: tuple[int | None, ...], drafted: int | None
+) -> None:
+    """By what they answer, whether they follow or not."""
+    answers = {
+        pod: DialAnswer(offered=each is not None, why="", tokens=each or 0, started=4)
+        for pod, each in zip("ab", said, strict=False)
+    }
+    assert DialView(request=OFF, pods=("a", "b"), answers=answers).drafted == drafted
+
+
+def test_a_probe_is_not_taken_for_what_is_drafted() -> None:
+    """Each pod begins and ends it a moment later."""
+    probe = DialRequest(tokens=4, reason="AcceptanceRateLow", message="", rest=0)
+    answers = {pod: DialAnswer(offered=True, why="", tokens=each, started=4) for pod, each in (("a", 0), ("b", 4))}
+    assert DialView(request=probe, pods=("a", "b"), answers=answers).drafted == 0
+    assert DialView(request=probe).drafted is None

@@ -53,12 +53,14 @@ async def test_the_pods_get_their_setting_at_once_and_the_status_shows_what_they
     assert text is not None
     assert (pod, text["tokens"], text["revision"]) == ("pod-1", 0, stage.revision)
     assert (stage.cluster.status["dial"]["tokens"], stage.cluster.status["dial"]["inForce"]) == (0, 0)
+    assert "drafted" not in stage.cluster.status["serving"], "no pod has answered"
     deliver(stage)
     await stage.run(1)
     assert stage.cluster.status["dial"]["inForce"] == 0
     stage.drafting = drafts(0)
     await stage.run(1)
     assert (stage.cluster.status["dial"]["pods"], stage.cluster.status["dial"]["inForce"]) == (1, 1)
+    assert [stage.cluster.status["serving"][each] for each in ("tokens", "drafted")] == [K, 0]
     assert [each.reason for each in stage.events if "Dial" in each.reason] == ["Dialled"]
     assert len(stage.cluster.settings) == 1, "a pod is written once"
 
@@ -86,6 +88,7 @@ async def test_a_setting_is_renewed_by_an_operator_that_restarts_and_removed_wit
     await stage.turn()
     assert settings(stage)[-1] == ("pod-1", None)
     assert "dial" not in stage.cluster.status
+    assert stage.cluster.status["serving"]["drafted"] == K
     assert [each.reason for each in stage.events if "Dial" in each.reason] == ["Dialled", "DialReset"]
 
 

@@ -65,6 +65,7 @@ async def test_the_running_pods_draft_fewer_tokens_and_no_pod_is_replaced() -> N
     status = stage.cluster.status
     assert (status["phase"], status["guard"]["verdict"], status["guard"]["reason"]) == ("Watching", "Pass", "Accepted")
     assert [status["dial"][each] for each in ("tokens", "inForce", "pods")] == [2, 1, 1]
+    assert [status["serving"][each] for each in ("tokens", "drafted")] == [K, 2]
     assert [each["tokens"] for each in status["guard"]["fewerTokens"]] == [1, 2]
     condition = stage.conditions()["RolledBack"]
     assert (condition["status"], condition["reason"]) == ("False", "TokensReduced")

@@ -48,6 +48,7 @@ def test_the_status_shows_what_is_and_why() -> None:
         "speculating": True,
         "method": "draft_model",
         "tokens": 4,
+        "drafted": 4,
         "revision": "r1",
         "inferenceService": "inferenceservices.serving.kserve.io/llama",
     }
@@ -94,6 +95,7 @@ def test_a_service_without_speculation_is_shown_as_none() -> None:
     for state, spec in ((ROLLED_BACK, {}), (make_state(Phase.SERVING), {"speculation": None})):
         serving = status_of(found(state, spec=spec), {}, 60)["serving"]
         assert (serving["speculating"], serving["method"], serving["tokens"]) == (False, "none", 0)
+        assert serving["drafted"] == 0
 
 
 def test_what_was_not_measured_this_time_is_kept() -> None:
