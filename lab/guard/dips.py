@@ -4,7 +4,7 @@
 
 Of the engine only the dips are simulated: 13 steps of 20 ms with the draft, a share of them as the runtime's, one pod,
 windows of two minutes. A dip's ratio scatters by 10 %. All ratios of a window share a factor that wanders: what the
-machine does to a step with the draft and not to one without it.
+machine does to a step with the draft and not to one without it. It is new in each window, or lasts for five minutes.
 """
 
 import json
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import exp, sqrt
 from statistics import median
 from typing import Final
 
@@ -25,7 +26,8 @@ from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, STEPS
 OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "dips.json"
 LOSSES: Final = (0.4, 0.7, 0.8, 0.85, 0.9, 0.95)
 GAINS: Final = (1.0, 1.02, 1.05)
-WANDERS: Final = (0.0, 0.04, 0.08)
+WANDERS: Final = ((0.0, 0.0), (0.04, 0.0), (0.08, 0.0), (0.08, 300.0))
+"""Standard deviation of the factor, and the seconds for which it lasts."""
 SERVICES: Final = 200
 _STEP: Final = 0.02
 _WINDOW: Final = 120.0
@@ -37,10 +39,13 @@ _LENGTH: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipScene:
-    """true: the gain that dips show on average; wanders: its standard deviation from window to window."""
+    """true: the gain that dips show on average; wanders: its standard deviation from window to window; lasts: seconds
+    after which a window is like another one only by a third.
+    """
 
     true: float
     wanders: float
+    lasts: float
     hours: int
 
 
@@ -59,16 +64,18 @@ class DipScenes:
 
 def scenes() -> Iterator[DipScene]:
     """All of them: hours of a loss, a day of none."""
-    for wanders in WANDERS:
-        yield from (DipScene(true=true, wanders=wanders, hours=_HOURS) for true in LOSSES)
-        yield from (DipScene(true=true, wanders=wanders, hours=_DAY) for true in GAINS)
+    for wanders, lasts in WANDERS:
+        yield from (DipScene(true=true, wanders=wanders, lasts=lasts, hours=_HOURS) for true in LOSSES)
+        yield from (DipScene(true=true, wanders=wanders, lasts=lasts, hours=_DAY) for true in GAINS)
 
 
 def shown(scene: DipScene, seed: int) -> float | None:
     """Minutes until the upper bound of one service's gain is below 1; None if it never is."""
     draw, found, dips = np.random.default_rng(seed), DipEvidence(), 0
+    like, level = exp(-_WINDOW / scene.lasts) if scene.lasts else 0.0, 0.0
     for number in range(round(scene.hours * 3600 / _WINDOW)):
-        mean = scene.true / _LENGTH * (1 + scene.wanders * draw.standard_normal())
+        level = like * level + sqrt(1 - like * like) * draw.standard_normal()
+        mean = scene.true / _LENGTH * (1 + scene.wanders * level)
         share = SHARE if dips < ENOUGH else LATER
         count = int(draw.poisson(share * _WINDOW / (STEPS * _STEP)))
         ratios = np.maximum(0.01, mean * (1 + _SCATTER * draw.standard_normal(count)))

@@ -172,8 +172,12 @@ def _dips() -> Table:
             for each in group
         ]
         rows.append((f"{true:.2f}", *of_machine))
-    heads = ("gain that dips show", *(f"ratios wander by {each:.0%}" for each in WANDERS))
+    heads = ("gain that dips show", *(f"ratios wander by {each:.0%}{_lasting(lasts)}" for each, lasts in WANDERS))
     return Table(title="Services that lost speculation, after how many minutes (median)", heads=heads, rows=tuple(rows))
+
+
+def _lasting(seconds: float) -> str:
+    return f" for {seconds / 60:.0f} min" if seconds else ""
 
 
 def _minutes(found: _Found) -> str:

@@ -18,14 +18,14 @@ from specdec_engine.methods import MOST_TOKENS
 FEWEST_DIPS: Final = 8
 """Dips before their scatter is known."""
 _FEWEST_OF_KIND: Final = 3
-_LIKE: Final = 0.5
-"""Share of the decoding time that has to be at batch sizes with dips."""
 _LEAST_SCATTER: Final = 0.03
 """Scatter of one dip's ratio, at least: a few dips can agree by chance."""
-_WANDERS: Final = 0.06
-"""Share by which the ratio of a window may miss that of others, whatever its dips agree on."""
+_WANDERS: Final = 0.08
+"""Share by which the ratio of a block may miss that of others, whatever its dips agree on."""
+_BLOCK: Final = 120.0
+"""Seconds of a block, at least: windows of seconds look at a machine once."""
 _RECENT: Final = 4
-"""Windows that show a change soon."""
+"""Blocks that show a change soon."""
 _FADES: Final = 1800.0
 """Seconds after which a dip counts half among all of them, which show a small loss."""
 _ALPHA: Final = 0.001
@@ -35,11 +35,11 @@ _MIXED: Final = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipTotals:
-    """Of one number of tokens and one batch size. seconds: of the steps that took no prompt in; requests: in these
-    steps, summed up; tokens: that clients got of them. dips: how many; ratios: seconds of a step in a dip / of one
-    around it, summed over the dips; squares: of these ratios.
+    """Of one kind of steps. seconds: of the steps; requests: that got tokens in them, summed up; tokens: that they got.
+    dips: how many; ratios: seconds of a step in a dip / of one around it, summed over the dips; squares: of these
+    ratios.
 
-    windows: that these are of; ratio_ratio, ratio_dips, dips_dips: sums over the windows of the products of their
+    blocks: of time that these are of; ratio_ratio, ratio_dips, dips_dips: sums over the blocks of the products of their
     ratios and dips.
     """
 
@@ -49,33 +49,43 @@ class DipTotals:
     dips: float = 0.0
     ratios: float = 0.0
     squares: float = 0.0
-    windows: float = 0.0
+    blocks: float = 0.0
     ratio_ratio: float = 0.0
     ratio_dips: float = 0.0
     dips_dips: float = 0.0
 
     @property
-    def of_window(self) -> "DipTotals":
-        """As what one window has shown."""
+    def of_block(self) -> "DipTotals":
+        """As what one block of time has shown."""
         return replace(
             self,
-            windows=float(self.dips > 0),
+            blocks=float(self.dips > 0),
             ratio_ratio=self.ratios * self.ratios,
             ratio_dips=self.ratios * self.dips,
             dips_dips=self.dips * self.dips,
         )
 
     @property
+    def is_known(self) -> bool:
+        """Whether there are dips enough to compare, and steps around them."""
+        return self.dips >= _FEWEST_OF_KIND and min(self.requests, self.tokens, self.ratios, self.squares) > 0
+
+    @property
+    def length(self) -> float:
+        """Tokens of a step and request; at least the one of an engine without a draft."""
+        return max(1.0, self.tokens / self.requests) if self.requests > 0 else 1.0
+
+    @property
     def variance(self) -> float:
-        """Of the mean ratio: by the scatter of the dips or by that of the windows, whichever is larger, and by what
-        windows may differ in that were not seen yet.
+        """Of the mean ratio: by the scatter of the dips or by that of the blocks, whichever is larger, and by what
+        blocks may differ in that were not seen yet.
         """
         mean = self.ratios / self.dips
         scatter = max(0.0, self.squares / self.dips - mean * mean) * self.dips / (self.dips - 1)
         by_dips = max(scatter, (_LEAST_SCATTER * mean) ** 2) / self.dips
-        missed = self.ratio_ratio - 2 * mean * self.ratio_dips + mean * mean * self.dips_dips
-        by_windows = max(0.0, missed) / (self.dips * self.dips) * self.windows / max(0.5, self.windows - 1)
-        return max(by_dips, by_windows) + (_WANDERS * mean) ** 2 / self.windows
+        missed = max(0.0, self.ratio_ratio - 2 * mean * self.ratio_dips + mean * mean * self.dips_dips)
+        few = (self.blocks + 1) * self.blocks / max(0.5, self.blocks - 1) ** 2  # so many squares of so few degrees
+        return max(by_dips, few * missed / (self.dips * self.dips)) + (_WANDERS * mean) ** 2 / self.blocks
 
     def since(self, before: "DipTotals") -> "DipTotals":
         """What was counted after `before`."""
@@ -93,36 +103,48 @@ class DipTotals:
 _NAMES: Final = tuple(each.name for each in fields(DipTotals))
 _NOTHING: Final = DipTotals()
 Kind = tuple[int, int]
-"""Tokens that were drafted, a request; and requests in a step, rounded up to a power of two."""
+"""Tokens that were drafted, a request; and requests in a step, rounded up to a power of two (0: steps that took a
+prompt in).
+"""
 KindTotals = Mapping[Kind, DipTotals]
-SERIES: Final[Mapping[str, str]] = {
+_STEPS: Final = {
     metrics.STEP_SECONDS: "seconds",
     metrics.STEP_REQUESTS: "requests",
     metrics.STEP_TOKENS: "tokens",
-    metrics.DIPS: "dips",
-    metrics.DIP_RATIOS: "ratios",
-    metrics.DIP_SQUARES: "squares",
 }
+_DIPS: Final = {metrics.DIPS: "dips", metrics.DIP_RATIOS: "ratios", metrics.DIP_SQUARES: "squares"}
+SERIES: Final[Mapping[str, str]] = _STEPS | _DIPS
 """Which series of an engine's page each total is."""
 _MOST_BATCH: Final = 1024
 
 
 def totals_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> KindTotals:
-    """The totals of one pod, by kind. samples: names of series, their labels and values. Steps that took a prompt in,
-    and those that drafted nothing, are left out. Raises ValueError for labels that the step clock does not write.
+    """The totals of one pod, by kind. samples: names of series, their labels and values. Steps that drafted nothing are
+    left out. Nothing of a page of which a rule on the way dropped series or labels: what is missing was not 0.
     """
-    found: defaultdict[Kind, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    found: defaultdict[Kind, dict[str, float]] = defaultdict(dict)
+    seen: set[str] = set()
     for name, labels, value in samples:
-        if name in SERIES and labels.get("prompt") != "true":
-            found[_kind(labels)][SERIES[name]] += value
+        if name in SERIES:
+            seen.add(name)
+            kind, total = _kind(labels), SERIES[name]
+            if kind is None:
+                return {}
+            found[kind][total] = found[kind].get(total, 0.0) + value
+    if any(seen & each.keys() and not each.keys() <= seen for each in (_STEPS, _DIPS)):
+        return {}
     return {kind: DipTotals(**totals) for kind, totals in found.items() if kind[0]}
 
 
-def _kind(labels: Mapping[str, str]) -> Kind:
-    tokens, batch = (int(labels.get(name, "-1")) for name in ("tokens", "batch"))
+def _kind(labels: Mapping[str, str]) -> Kind | None:
+    """The kind that labels name; None for labels that the step clock does not write."""
+    try:
+        tokens, batch = (int(labels.get(name, "")) for name in ("tokens", "batch"))
+    except ValueError:
+        return None
     if not (0 <= tokens <= MOST_TOKENS and 0 < batch <= _MOST_BATCH):
-        raise ValueError(f"tokens={tokens}, batch={batch}: must be 0 to {MOST_TOKENS}, and 1 to {_MOST_BATCH}")
-    return tokens, batch
+        return None
+    return tokens, 0 if labels.get("prompt") == "true" else batch
 
 
 def counted_between(before: KindTotals, after: KindTotals) -> KindTotals:
@@ -143,53 +165,69 @@ def added(*parts: KindTotals) -> KindTotals:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipGain:
     """What the dips of one speculation came to. gain: tokens of a step and request x seconds of a step without the
-    draft / with it, by the time at each batch size. high: its upper bound, which holds in all windows at once with a
-    chance of 0.999. ratio: the seconds alone; length: the tokens alone.
+    draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
+    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took.
     """
 
     gain: float
     high: float
     ratio: float
     length: float
+    share: float
     dips: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipEvidence:
-    """The dips of a speculation. recent: of the last windows, oldest first; before: of all windows, older ones less."""
+    """The dips of a speculation. open: of the block that is not full yet, and its seconds. recent: of the last blocks,
+    oldest first; before: of all blocks, older ones less.
+    """
 
+    open: KindTotals = field(default_factory=dict)
+    seconds: float = 0.0
     recent: tuple[KindTotals, ...] = ()
     before: KindTotals = field(default_factory=dict)
 
     def plus(self, window: KindTotals, seconds: float) -> "DipEvidence":
         """With one more window, of so many seconds."""
-        new = {kind: each.of_window for kind, each in window.items()}
-        faded = {kind: each.faded(0.5 ** (seconds / _FADES)) for kind, each in self.before.items()}
-        return DipEvidence(recent=(*self.recent, new)[-_RECENT:], before=added(faded, new))
+        longer = replace(self, open=added(self.open, window), seconds=self.seconds + seconds)
+        return longer if longer.seconds < _BLOCK else longer._closed()
+
+    def _closed(self) -> "DipEvidence":
+        block = {kind: each.of_block for kind, each in self.open.items()}
+        faded = {kind: each.faded(0.5 ** (self.seconds / _FADES)) for kind, each in self.before.items()}
+        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=added(faded, block))
 
     @property
     def gain(self) -> DipGain | None:
-        """The gain by the last windows or by all, whichever has the lower bound; None while both have too few dips."""
+        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips."""
         known = (gain_of(kinds) for kinds in (added(*self.recent), self.before))
         return min((each for each in known if each is not None), key=lambda gain: gain.high, default=None)
 
 
 def gain_of(kinds: KindTotals) -> DipGain | None:
-    """The gain that some dips show; None from too few, and if most of the time was at batch sizes without them."""
-    known = [each for each in kinds.values() if each.dips >= _FEWEST_OF_KIND and each.requests > 0]
-    dips, seconds = (sum(getattr(each, name) for each in known) for name in ("dips", "seconds"))
-    if dips < FEWEST_DIPS or seconds <= 0 or seconds < _LIKE * sum(each.seconds for each in kinds.values()):
+    """The gain that some dips show; None from too few. Steps of a kind without dips are taken to last as long without
+    the draft as with it, so that they never make a loss.
+    """
+    known = [each for each in kinds.values() if each.is_known]
+    seconds, dips = sum(each.seconds for each in kinds.values()), sum(each.dips for each in known)
+    if dips < FEWEST_DIPS or seconds <= 0:
         return None
-    parts = [(each.seconds / seconds, each.tokens / each.requests, each) for each in known]
-    gain = sum(share * length * each.ratios / each.dips for share, length, each in parts)
-    error = sqrt(sum((share * length) ** 2 * each.variance for share, length, each in parts))
-    ratio = sum(share * each.ratios / each.dips for share, _, each in parts)
+    with_dips = sum(each.seconds for each in known) / seconds
+    if not with_dips:
+        return None
+    shares = [(each.seconds / seconds * each.length, each) for each in known]
+    length = sum(each.seconds / seconds * each.length for each in kinds.values())
+    rest = length - sum(share for share, _ in shares)
+    gain = rest + sum(share * each.ratios / each.dips for share, each in shares)
+    error = sqrt(sum(share * share * each.variance for share, each in shares))
+    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (with_dips * seconds)
     high = gain + _width(dips) * error
-    return DipGain(gain=gain, high=high, ratio=ratio, length=gain / ratio, dips=round(dips))
+    return DipGain(gain=gain, high=high, ratio=ratio, length=length, share=with_dips, dips=round(dips))
 
 
 def _width(dips: float) -> float:
-    """Standard errors of a bound that holds at every number of dips at once: every window may be looked at.
+    """Standard errors of a bound that holds at every number of dips of one machine at once, with a chance of 0.999.
 
     Normal mixture: Howard, Ramdas, McAuliffe, Sekhon, Annals of Statistics 49 (2021), equation (14).
     """

@@ -50,10 +50,13 @@ def score_text(found: MeasureFinding) -> str:
 
 def slower_in_the_engine(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): the engine's dips show a gain below `speedup.min` (1.0 if it is not set), and so does
-    the upper bound of the gain. One such result ends speculation, without `failureLimit`. Dips prove no gain.
+    the upper bound of the gain. One such result ends speculation, without `failureLimit`. It does not count while
+    baseline pods are compared, or if the baseline at the same load shows `speedup.min`. Dips prove no gain.
     """
-    least, gain = case.thresholds.least_gain, case.gain
+    least, gain, comparison = case.thresholds.least_gain, case.gain, case.comparison
     if least is None or gain is None or gain.high >= least:
+        return None
+    if case.finding(Measure.SPEED) is not None or (comparison is not None and comparison.low >= least):
         return None
     message = f"{gain_text(gain)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
     return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
@@ -63,7 +66,8 @@ def gain_text(gain: DipGain) -> str:
     """What the dips of the engine show, with numbers."""
     return (
         f"gain in the engine {gain.gain:.2f}, upper bound {gain.high:.2f} ({gain.length:.2f} tokens per step; a step "
-        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips)"
+        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips, at loads of {gain.share:.0%} of "
+        "the time)"
     )
 
 

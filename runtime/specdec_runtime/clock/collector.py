@@ -23,8 +23,8 @@ _HELP: Final = f"{_BY}, and whether a prompt was taken in"
 _FAMILIES: Final = (
     ("steps", "steps", "Steps of the engine"),
     ("seconds", "step_seconds", "Seconds of these steps"),
-    ("requests", "step_requests", "Requests in these steps, summed up"),
-    ("tokens", "tokens", "Tokens that these steps brought to clients"),
+    ("requests", "step_requests", "Requests that got tokens in these steps, summed up"),
+    ("tokens", "tokens", "Tokens that they got"),
     ("drafted", "draft_tokens", "Draft tokens that these steps verified"),
 )
 _DIPS: Final = (

@@ -23,7 +23,7 @@ AROUND: Final = 12
 """Steps before a dip, and as many after it, that it is compared with."""
 SHARE: Final = 0.02
 LATER: Final = 0.005
-"""Share of the steps that are in dips: of the first ENOUGH dips, and of later ones."""
+"""Share of the steps that are in dips: until ENOUGH have begun, and later."""
 ENOUGH: Final = 200
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
@@ -59,6 +59,7 @@ class Dips:
     draw: Callable[[], float]
     share: float | None = None
     sums: dict[DipKind, DipSums] = field(default_factory=dict)
+    _begun: int = 0
     _wait: int = 0
     _left: int = 0
     _queue: int = 0
@@ -87,13 +88,19 @@ class Dips:
         if len(self._before) < AROUND or waiting > self._queue:
             self._wait = 2 * AROUND
             return False
+        self._begun += 1
         self._wait, self._left = self._pause(), STEPS - 1
         return True
+
+    def cut(self) -> None:
+        """End a dip early: the step that was scheduled takes a prompt in, and the draft has to read it too."""
+        self._left = 0
 
     def note(self, step: TimedStep, *, dipped: bool) -> None:
         """Take in a step that ended, except the first one after a change. dipped: whether it was of a dip."""
         if dipped:
-            self._within.append(step)
+            if self._before:  # else it ended after a pause, and its neighbours are forgotten
+                self._within.append(step)
             return
         if self._before and self._before[-1].asked != step.asked:
             self.interrupt()
@@ -126,8 +133,7 @@ class Dips:
             sums.squares += ratio * ratio
 
     def _pause(self) -> int:
-        early = sum(each.dips for each in self.sums.values()) < ENOUGH
-        share = (SHARE if early else LATER) if self.share is None else self.share
+        share = (SHARE if self._begun < ENOUGH else LATER) if self.share is None else self.share
         return round(STEPS * (1 / share - 1) * (0.5 + self.draw())) if share else sys.maxsize
 
 

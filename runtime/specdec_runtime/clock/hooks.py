@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.sums import StepKind, StepSums, TimedStep, add
-from specdec_runtime.dial.hooks import FIELD
+from specdec_runtime.dial.hooks import FIELD, takes_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,8 +69,11 @@ class StepClock:
             vars(self._scheduler).pop(each, None)
 
     def _scheduled(self, *given: Any, **named: Any) -> Any:
-        begun, dips = self._clock(), self._dips()
+        begun, asked = self._clock(), self._dips()
         output = self._schedule(*given, **named)
+        dips = asked and self._position.dips
+        if asked and not dips:
+            self.dips.cut()
         if len(self._begun) >= _MOST_UNDER_WAY:
             self._begun.clear()
         self._begun[id(output)] = begun, dips
@@ -115,13 +118,15 @@ def _step(asked: int, seconds: float, output: Any, result: Any, found: Any) -> T
     drafts, sampled = output.scheduled_spec_decode_tokens, result.sampled_token_ids
     drafted = sum(map(len, drafts.values()))
     requests = len(output.num_scheduled_tokens)
+    got = [len(one.new_token_ids) for each in found.values() for one in each.outputs]
     kept = [len(sampled[result.req_id_to_index[each]]) - 1 for each in drafts] if sampled else []
     return TimedStep(
         asked=asked,
         requests=requests,
-        prompt=output.total_num_scheduled_tokens != requests + drafted,
+        answered=sum(map(bool, got)),
+        prompt=takes_prompt(output),
         seconds=seconds,
-        tokens=sum(len(one.new_token_ids) for each in found.values() for one in each.outputs),
+        tokens=sum(got),
         drafted=drafted,
         kept=[each for each in kept if each > 0],
     )

@@ -28,8 +28,8 @@ class StepKind:
 
 @dataclass(slots=True)
 class StepSums:
-    """Of one kind. seconds: of the steps. requests: in them, summed up. tokens: that clients got. drafted: draft tokens
-    that were verified; accepted: those that were kept, by position, first position first.
+    """Of one kind. seconds: of the steps. requests: that got tokens in them, summed up. tokens: that they got. drafted:
+    draft tokens that were verified; accepted: those that were kept, by position, first position first.
     """
 
     steps: int = 0
@@ -42,12 +42,13 @@ class StepSums:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TimedStep:
-    """One step. requests: how many were in it. kept: of each request with a draft, how many of its tokens were
-    accepted.
+    """One step. requests: how many were in it; answered: how many of them got tokens. kept: of each request with a
+    draft, how many of its tokens were accepted.
     """
 
     asked: int
     requests: int
+    answered: int
     prompt: bool
     seconds: float
     tokens: int
@@ -66,7 +67,7 @@ def add(sums: dict[StepKind, StepSums], step: TimedStep) -> None:
     found = sums.setdefault(kind, StepSums())
     found.steps += 1
     found.seconds += step.seconds
-    found.requests += step.requests
+    found.requests += step.answered
     found.tokens += step.tokens
     found.drafted += step.drafted
     if (most := max(step.kept, default=0)) > len(found.accepted):

@@ -44,7 +44,8 @@ class EveryBatch(list[int]):
 class DialPosition:
     """What the next step drafts, between the thread that reads the setting and the engine's own.
 
-    tokens: as set. dips: whether it drafts nothing all the same, to be compared. drafted: what the last scheduled step
+    tokens: as set. dips: whether it drafts nothing all the same, to be compared;
+    not a step that takes a prompt in. drafted: what the last scheduled step
     was asked for.
     """
 
@@ -63,6 +64,12 @@ class DialWay:
     started: int
     skip: bool
     cut: bool
+
+
+def takes_prompt(output: Any) -> bool:
+    """Return whether a step reads more of a request than its last token and its draft."""
+    drafted = sum(map(len, output.scheduled_spec_decode_tokens.values()))
+    return bool(output.total_num_scheduled_tokens != len(output.num_scheduled_tokens) + drafted)
 
 
 def on_scheduler(scheduler: Any, way: DialWay, output: type[Any]) -> DialPosition:
@@ -94,6 +101,7 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
 
     def update_after_schedule(output: Any) -> None:
         # AsyncScheduler reads the field in its own part of this method, so it is set before.
+        position.dips = position.dips and not takes_prompt(output)  # whose draft would lack it to the end of its answer
         tokens = 0 if position.dips else position.tokens
         if tokens < output.num_spec_tokens_to_schedule:
             output.num_spec_tokens_to_schedule = tokens

@@ -5,13 +5,25 @@ from dataclasses import replace
 from statistics import median
 
 import pytest
-from tests.unit.builders import counters, limits, make_evidence
+from tests.unit.builders import counters, limits, make_comparison, make_evidence
 
+from specdec_operator.guard.baseline_pods import Measure, MeasureFinding
+from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.guard.dips import DipEvidence, DipGain, DipTotals, KindTotals, added, counted_between, gain_of
+from specdec_operator.guard.dips import (
+    SERIES,
+    DipEvidence,
+    DipGain,
+    DipTotals,
+    KindTotals,
+    added,
+    counted_between,
+    gain_of,
+)
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Schedule, add, start
+from specdec_operator.guard.speed_checks import slower_in_the_engine
 from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import pooled
 
@@ -48,18 +60,31 @@ def gain(*windows: KindTotals) -> DipGain | None:
     return found.gain
 
 
-def test_a_page_has_the_totals_of_steps_with_a_draft_and_without_a_prompt() -> None:
-    """By tokens and batch size."""
-    assert read_counters(PAGE).dips == {(3, 4): SEEN}
+def test_a_page_has_the_totals_of_steps_with_a_draft() -> None:
+    """By tokens and batch size, and those with a prompt apart."""
+    assert read_counters(PAGE).dips == {(3, 4): SEEN, (3, 0): DipTotals(seconds=7)}
 
 
 @pytest.mark.parametrize(
     "labels", ['tokens="x",batch="4"', 'tokens="3"', 'tokens="3",batch="0"', 'tokens="999",batch="1"']
 )
-def test_labels_that_the_clock_does_not_write_are_an_error(labels: str) -> None:
-    """Nothing is guessed of such a page."""
-    with pytest.raises(ValueError, match=r"tokens=|invalid literal"):
-        read_counters(f"{PAGE}specdec_engine_dips_total{{{labels}}} 1\n")
+def test_labels_that_the_clock_does_not_write_leave_nothing(labels: str) -> None:
+    """The rest of the page is read all the same."""
+    found = read_counters(f"{PAGE}specdec_engine_dips_total{{{labels}}} 1\n")
+    assert (found.dips, found.generation_tokens) == ({}, 100)
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_a_series_that_a_rule_dropped_leaves_nothing(series: str) -> None:
+    """What is missing was not 0: without the tokens, every draft would be a loss."""
+    kept = [line for line in PAGE.splitlines() if not line.startswith(series)]
+    assert read_counters("\n".join((*kept, ""))).dips == {}
+
+
+def test_an_engine_that_has_not_dipped_yet_has_its_steps() -> None:
+    """The first dip comes after hundreds of steps."""
+    kept = [line for line in PAGE.splitlines() if "_dip" not in line]
+    assert read_counters("\n".join((*kept, ""))).dips[3, 4] == replace(SEEN, dips=0.0, ratios=0.0, squares=0.0)
 
 
 def test_a_window_has_what_was_counted_in_it_over_all_pods() -> None:
@@ -77,7 +102,7 @@ def test_a_window_has_what_was_counted_in_it_over_all_pods() -> None:
 
 def test_the_gain_is_tokens_a_step_by_the_seconds_of_a_step() -> None:
     """Two tokens a step and request; a step without the draft takes half as long."""
-    found = gain_of({(3, 4): SEEN.of_window})
+    found = gain_of({(3, 4): SEEN.of_block})
     assert found is not None
     assert (found.gain, found.ratio, found.length, found.dips) == (1.0, 0.5, 2.0, 10)
     assert found.high > 1.2
@@ -85,19 +110,39 @@ def test_the_gain_is_tokens_a_step_by_the_seconds_of_a_step() -> None:
 
 def test_batch_sizes_count_by_their_time() -> None:
     """Three quarters of the time at a gain of 1, one quarter at 2."""
-    slow = replace(SEEN, seconds=7.5).of_window
-    fast = replace(SEEN, tokens=1200).of_window
+    slow = replace(SEEN, seconds=7.5).of_block
+    fast = replace(SEEN, tokens=1200).of_block
     found = gain_of({(3, 1): slow, (3, 4): fast})
     assert found is not None
     assert found.gain == pytest.approx(1.25)
 
 
 def test_too_few_dips_show_nothing() -> None:
-    """Dips of a batch size show nothing either at which the service hardly runs."""
-    assert gain_of({(3, 4): replace(SEEN, dips=7).of_window}) is None
-    assert gain_of({(3, 4): SEEN.of_window, (3, 64): DipTotals(seconds=3.0, requests=9, tokens=9)}) is None
+    """None at all show nothing either."""
+    assert gain_of({(3, 4): replace(SEEN, dips=7).of_block}) is None
     assert gain(*[of_window(0.4, dips=0)] * 5) is None
     assert gain() is None
+
+
+@pytest.mark.parametrize("kind", [(3, 0), (3, 64)], ids=["with prompts", "at another load"])
+def test_time_without_dips_never_makes_a_loss(kind: tuple[int, int]) -> None:
+    """Its steps may last as long without the draft, so it gains what they bring, and at least 1."""
+    slow = replace(SEEN, tokens=300).of_block
+    for tokens, expected in ((900, 0.25 * 0.5 + 0.75 * 3), (0, 0.25 * 0.5 + 0.75)):
+        found = gain_of({(3, 4): slow, kind: DipTotals(seconds=7.5, requests=300, tokens=tokens)})
+        assert found is not None
+        assert (found.gain, found.share) == (pytest.approx(expected), 0.25)
+
+
+def test_short_windows_are_one_block_of_two_minutes() -> None:
+    """Windows of seconds look at a machine once."""
+    found = DipEvidence()
+    for _ in range(19):
+        found = found.plus(of_window(0.5), 6.0)
+    assert found.gain is None
+    found = found.plus(of_window(0.5), 6.0)
+    assert found.gain is not None
+    assert (found.gain.dips, len(found.recent), found.seconds) == (180, 1, 0.0)
 
 
 def test_more_dips_narrow_the_bound_and_old_ones_fade() -> None:
@@ -122,7 +167,7 @@ def _minutes(true: float, seed: int, hours: float) -> float | None:
     return None
 
 
-@pytest.mark.parametrize(("true", "most"), [(0.4, 2), (0.7, 6), (0.8, 8), (0.9, 60)])
+@pytest.mark.parametrize(("true", "most"), [(0.4, 2), (0.7, 8), (0.8, 14), (0.9, 90)])
 def test_a_slow_draft_is_seen_in_minutes(true: float, most: float) -> None:
     """Simulated: one pod with 9 dips in each window of two minutes, which is 2 % of steps of 20 ms."""
     found = [_minutes(true, seed, 6) for seed in range(9)]
@@ -138,22 +183,22 @@ def test_a_draft_that_costs_nothing_is_left_alone(true: float) -> None:
 
 def _judged(kinds: KindTotals, thresholds: Thresholds) -> Judged:
     """One window of one pod, in which all of that was counted."""
-    schedule = Schedule(interval=2.0, window=10.0)
+    schedule = Schedule(interval=20.0, window=120.0)
     sampler, closed = start(0.0, schedule), None
-    for number in range(6):
+    for number in range(7):
         reading: Counters = counters(1000 + 500 * number)
         readings = {"pod": replace(reading, dips=kinds if number else {(9, 1): DipTotals()})}
-        sampler, closed = add(sampler, readings, thresholds, schedule, 2.0 * number)
+        sampler, closed = add(sampler, readings, thresholds, schedule, 20.0 * number)
     assert closed is not None
     return closed
 
 
 def test_a_loss_ends_speculation_with_one_window() -> None:
     """The numbers are in the message, and the evidence is all that is known."""
-    verdict = _judged(of_window(0.2), limits(least_gain=1.0)).verdict
+    verdict = _judged(of_window(0.2), limits(least_gain=1.0, longest_gap=60.0)).verdict
     assert (verdict.outcome, verdict.reason, verdict.final) == (Outcome.FAIL, Reason.SLOWER_THAN_PLAIN, True)
-    assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.58 (2.00 tokens per step;")
-    assert "9 dips) < 1.00" in verdict.message
+    assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.63 (2.00 tokens per step;")
+    assert "9 dips, at loads of 100% of the time) < 1.00" in verdict.message
 
 
 @pytest.mark.parametrize(
@@ -162,15 +207,35 @@ def test_a_loss_ends_speculation_with_one_window() -> None:
 )
 def test_what_is_not_below_the_limit_is_left_alone(ratio: float, changes: dict[str, float | None]) -> None:
     """A baseline, a lower limit of the user's, a gain, and pods that the dial holds at fewer tokens."""
-    thresholds = replace(limits(least_gain=1.0), **changes)
+    thresholds = replace(limits(least_gain=1.0, longest_gap=60.0), **changes)
     assert _judged(of_window(ratio), thresholds).verdict.outcome is not Outcome.FAIL
+
+
+@pytest.mark.parametrize("low", [1.05, None])
+def test_what_is_measured_against_the_baseline_goes_before_dips(low: float | None) -> None:
+    """A baseline at the same load that shows a gain, or baseline pods that are compared."""
+    gain = gain_of({(3, 4): replace(SEEN, tokens=300).of_block})
+    finding = MeasureFinding(
+        measure=Measure.SPEED, value=1.1, low=0.9, high=1.3, limit=1.0, score=0.0, windows=3, unlike=1.0
+    )
+    findings = (finding,) if low is None else ()
+    comparison = make_comparison(1.2, low=low) if low else None
+    case = WindowCase(
+        evidence=make_evidence(),
+        thresholds=limits(least_gain=1.0),
+        comparison=None,
+        longer=None,
+        gain=replace(gain, high=0.9) if gain else None,
+    )
+    assert slower_in_the_engine(case) is not None
+    assert slower_in_the_engine(replace(case, comparison=comparison, findings=findings)) is None
 
 
 def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
     """It is an upper bound."""
-    found = _judged(of_window(0.7), limits(least_gain=1.0))
+    found = _judged(of_window(0.7), limits(least_gain=1.0, longest_gap=60.0))
     assert found.verdict.outcome is Outcome.PASS
-    assert "gain in the engine 1.38, upper bound 2.03" in found.verdict.message
+    assert "gain in the engine 1.38, upper bound 2.19" in found.verdict.message
     assert found.comparison is None
 
 

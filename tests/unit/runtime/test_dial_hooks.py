@@ -18,6 +18,9 @@ class StandinOutput:
     """What a scheduler hands to its workers."""
 
     num_spec_tokens_to_schedule: int = 4
+    scheduled_spec_decode_tokens: dict[str, list[int]] = field(default_factory=lambda: {"a": [1, 2, 3, 4]})
+    num_scheduled_tokens: dict[str, int] = field(default_factory=lambda: {"a": 5, "b": 1})
+    total_num_scheduled_tokens: int = 6
 
 
 @dataclass
@@ -81,6 +84,17 @@ def test_each_value_is_in_the_next_step() -> None:
         step(scheduler)
     drafts = [[1, 2, 3, 4], [5]]
     assert scheduler.seen == [4, drafts, 0, [[], []], 2, [[1, 2], [5]], 4, drafts]
+
+
+def test_a_dip_drafts_nothing_unless_its_step_takes_a_prompt_in() -> None:
+    """The draft reads a prompt together with the target, or not at all."""
+    scheduler = Scheduler()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    for total, used, dips in ((6, 0, True), (400, 4, False)):
+        position.dips = True
+        output = StandinOutput(total_num_scheduled_tokens=total)
+        scheduler._update_after_schedule(output)
+        assert (output.num_spec_tokens_to_schedule, position.dips) == (used, dips)
 
 
 def test_the_dial_only_lowers_what_a_schedule_by_batch_size_asks_for() -> None:

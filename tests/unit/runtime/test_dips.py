@@ -39,6 +39,9 @@ class StandinEngine:
     def step(self, seconds: float | None = None) -> bool:
         """One step."""
         dips = self.dips.begins(self.tokens, self.waiting)
+        if dips and self.prompts:
+            self.dips.cut()
+            dips = False
         steady = dips == self.dipped[-1]
         self.dipped.append(dips)
         if steady:
@@ -49,6 +52,7 @@ class StandinEngine:
     def _timed(self, asked: int, seconds: float) -> TimedStep:
         rest: dict[str, Any] = {
             "requests": self.requests,
+            "answered": self.requests,
             "prompt": self.prompts,
             "tokens": 3,
             "drafted": 0,
@@ -137,6 +141,38 @@ def test_nothing_to_compare_is_not_compared(change: dict[str, Any]) -> None:
         assert not dipped
 
 
+def test_a_pause_in_a_dip_does_not_end_the_dips() -> None:
+    """The step that empties the engine, and one that was under way, come after the pause."""
+    engine = StandinEngine(even())
+    while sum(engine.dipped) < STEPS // 2:
+        engine.step()
+    engine.dips.interrupt()
+    engine.dips.note(engine._timed(0, 0.01), dipped=True)
+    engine.run(3000)
+    assert engine.dips.sums
+
+
+def test_a_prompt_ends_a_dip() -> None:
+    """The draft reads it with the target: without it, it would guess wrongly to the end of the answer."""
+    engine = StandinEngine(even())
+    while not engine.step():
+        pass
+    engine.prompts = True
+    assert not engine.run(STEPS)
+    engine.prompts = False
+    assert not engine.run(AROUND)
+    assert not engine.dips.sums
+
+
+def test_dips_that_cannot_be_compared_become_rare_too() -> None:
+    """Requests that come and go all the time leave few steps of one batch size."""
+    engine = StandinEngine(drawn(3))
+    for number in range(300_000):
+        engine.requests = 1 + number % 40
+        engine.step()
+    assert engine.run(100_000) / 100_000 == pytest.approx(LATER, rel=0.2)
+
+
 def test_nothing_is_tried_while_the_queue_grows() -> None:
     """Requests that wait are not kept waiting for a measurement; a queue that stays as long does not matter."""
     engine = StandinEngine(even())
@@ -183,9 +219,10 @@ def test_whatever_the_engine_does_sums_are_sane(steps: list[tuple[int, int, bool
     engine = StandinEngine(Dips(lambda: 0.0, 0.2))
     for tokens, requests, prompts, pause in steps:
         engine.tokens, engine.requests, engine.prompts = tokens, requests, prompts
+        engine.run(9)
         if pause:
             engine.dips.interrupt()
-        engine.run(9)
+            engine.dips.note(engine._timed(0, 0.01), dipped=engine.dipped[-1])
     for kind, sums in engine.dips.sums.items():
         assert kind.tokens > 0
         assert sums.dips > 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from specdec_operator.api.guard import Guard, Prometheus
 from specdec_operator.guard.counters import FAMILIES, Counters, counters_of
+from specdec_operator.guard.dips import SERIES
 from specdec_operator.scrape.prometheus import allowed, query, readings, span
 
 Own = tuple[str, tuple[tuple[str, str], ...]]
@@ -91,9 +92,9 @@ def test_ranks_are_summed_and_jobs_are_not() -> None:
 
 def test_the_labels_of_the_step_clock_do_not_name_a_target() -> None:
     """Its series are of the same pod, whatever their tokens and batch."""
-    clock = {"tokens": "4", "batch": "8"}
-    whole = page(10) | {("specdec_engine_dips_total", tuple(clock.items())): 3.0}
-    whole |= {("specdec_engine_step_seconds_total", tuple((clock | {"prompt": "false"}).items())): 2.0}
+    clock = (("tokens", "4"), ("batch", "8"))
+    whole = page(10) | {(each, clock): 3.0 for each in SERIES if "dip" in each}
+    whole |= {(each, (*clock, ("prompt", "false"))): 2.0 for each in SERIES if "dip" not in each}
     reading = read((JOB, 101.0, whole))
     assert reading == counters(whole)
     assert reading is not None
