@@ -28,7 +28,7 @@ WATCHING: Object = {
             "lastTransitionTime": "2026-11-20T11:00:00Z",
         }
     ],
-    "serving": {"speculating": True, "method": "draft_model", "tokens": 4},
+    "serving": {"speculating": True, "method": "draft_model", "tokens": 4, "drafted": 4},
     "acceptance": {"rate": 0.78, "length": 3.34, "perPosition": [0.9, 0.8, 0.7, 0.6]},
     "performance": {"speedup": 1.5},
     "guard": {"state": "Watching", "since": "2026-11-20T11:00:00Z", "verdict": "Pass", "message": _MESSAGE},
