@@ -51,7 +51,8 @@ def test_dips_change_no_answer_and_take_what_a_step_at_nothing_takes(found: dict
     print(f"{name}: {dips['dip_ratios'] / dips['dips']:.3f} by {dips['dips']:.0f} dips, {dips['ratio']:.3f} by turns")
     assert (dips["alike"], dips["at_rest"]) == (64, 0)
     assert dips["dips"] >= 8
-    assert dips["dip_ratios"] / dips["dips"] == pytest.approx(dips["ratio"], rel=0.25)
+    # looked-up drafts are there in some steps only, and the slowest quarter is left out: too high is on the safe side
+    assert 0.85 < dips["dip_ratios"] / dips["dips"] / dips["ratio"] < 1.5
 
 
 @pytest.mark.parametrize("name", DIALLED)
