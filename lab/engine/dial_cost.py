@@ -1,10 +1,10 @@
-"""What a dial at rest and the step clock cost: steps of one engine with the hooks in and out, in turn; runs where
+"""What a dial at rest and the step clock cost: the time of the hooks themselves in each step of an engine; runs where
 vLLM is.
 
     python -m lab.engine.dial_cost MODELS OUT.json
 
-Each pair is two blocks of steps of the same requests, in random order. Times are those of the engine's thread on its
-core, so that what else a machine does is not counted.
+Timed is each hook, less what it calls of vLLM. Whole steps with the hooks in and out differ by more from one block to
+the next than by the hooks.
 """
 
 import importlib
@@ -14,30 +14,63 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 from lab.engine import server
 from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.hooks import StepClock
-from specdec_runtime.dial import files, hooks, watch
+from specdec_runtime.dial import hooks, watch
 from specdec_runtime.dial.state import DialledPod
 
-PAIRS: Final = 40
-STEPS: Final = 60
-_REQUESTS: Final = 4
+STEPS: Final = 2000
+BATCHES: Final = (1, 4, 8)
 _TOKENS: Final = 900
-_WARM: Final = 10
+_WARM: Final = 20
 _LOOKS: Final = 2000
+_OF_SCHEDULER: Final = ("schedule", "update_from_output", "_update_after_schedule", "update_draft_token_ids")
+_OF_RUNNER: Final = ("execute_model", "_input_fits_in_drafter", "propose_draft_token_ids")
+
+
+class OwnTime:
+    """seconds: that hooks took since the last step, without what they called of vLLM."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def counted(self, function: Callable[..., Any], sign: int) -> Callable[..., Any]:
+        """Return a function whose time is added, or with a sign of -1 taken away."""
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            begun = time.perf_counter()
+            try:
+                return function(*given, **named)
+            finally:
+                self.seconds += sign * (time.perf_counter() - begun)
+
+        return call
+
+    def inside(self, owner: Any, names: tuple[str, ...]) -> None:
+        """Take away what vLLM's own methods take. Before the hooks are put around them."""
+        for name in names:
+            setattr(type(owner), name, self.counted(getattr(type(owner), name), -1))
+
+    def outside(self, owner: Any, names: tuple[str, ...]) -> None:
+        """Count the hooks, with all that they call."""
+        for name in set(names) & vars(owner).keys():
+            setattr(owner, name, self.counted(vars(owner)[name], 1))
 
 
 class CostEngine:
-    """An engine in this process, with requests that never end."""
+    """An engine in this process with the dial and the clock, whose requests never end."""
 
     def __init__(self, models: Path) -> None:
         vllm: Any = importlib.import_module("vllm")
         method = server.drafting(models)
-        self.way = hooks.DialWay(started=method["num_speculative_tokens"], skip=True, cut=False)
+        way = hooks.DialWay(started=method["num_speculative_tokens"], skip=True, cut=False)
         small = {"max_model_len": 1024, "enforce_eager": True, "kv_cache_memory_bytes": 1 << 26}
         llm = vllm.LLM(
             model=str(models / "target"), speculative_config=method, distributed_executor_backend="uni", **small
@@ -46,37 +79,43 @@ class CostEngine:
         self._greedy = vllm.SamplingParams(temperature=0.0, max_tokens=_TOKENS, ignore_eos=True, detokenize=False)
         self._prompts = json.loads((models / "prompts.json").read_text(encoding="utf-8"))["code"]
         self._asked = 0
-        self._clock: StepClock | None = None
-        self.core = self._engine.engine_core.engine_core
+        self._own = OwnTime()
+        self._install(way)
 
-    def turn(self, on: bool) -> None:
-        """Put the hooks in or take them out."""
-        if not on:
-            if self._clock is not None:
-                self._clock.remove("")
-            hooks.off_scheduler(self.core.scheduler)
-            self.core.collective_rpc(hooks.off_worker)
-            return
+    def _install(self, way: hooks.DialWay) -> None:
+        core = self._engine.engine_core.engine_core
+        runner = core.model_executor.driver_worker.worker.model_runner
+        for owner, names in ((core.scheduler, _OF_SCHEDULER), (runner, _OF_RUNNER)):
+            self._own.inside(owner, names)
         output = importlib.import_module("vllm.v1.core.sched.output").SchedulerOutput
-        position = hooks.on_scheduler(self.core.scheduler, self.way, output)
-        if missing := [each for each in self.core.collective_rpc(hooks.on_worker, args=(self.way,)) if each]:
+        position = hooks.on_scheduler(core.scheduler, way, output)
+        if missing := [each for each in core.collective_rpc(hooks.on_worker, args=(way,)) if each]:
             raise SystemExit(missing[0])
-        self._clock = StepClock(self.core.scheduler, position, Dips(random.random, 0.0))
-        self._clock.install()
+        StepClock(core.scheduler, position, Dips(random.random)).install()
+        for owner, names in ((core.scheduler, _OF_SCHEDULER), (runner, _OF_RUNNER)):
+            self._own.outside(owner, names)
 
-    def block(self) -> float:
-        """Return the median seconds of a step."""
-        spent: list[float] = []
+    def steps(self, batch: int) -> dict[str, float]:
+        """Return microseconds of the hooks in a step, milliseconds of a step, and the share of the one in the other."""
+        own, whole = list[float](), list[float]()
         for number in range(_WARM + STEPS):
-            while self._engine.get_num_unfinished_requests() < _REQUESTS:
+            while self._engine.get_num_unfinished_requests() < batch:
                 self._asked += 1
                 prompt = self._prompts[self._asked % len(self._prompts)]
                 self._engine.add_request(str(self._asked), prompt, self._greedy)
-            begun = time.thread_time()
+            self._own.seconds, begun = 0.0, time.perf_counter()
             self._engine.step()
             if number >= _WARM:
-                spent.append(time.thread_time() - begun)
-        return statistics.median(spent)
+                whole.append(time.perf_counter() - begun)
+                own.append(self._own.seconds)
+        hooks_us, step_ms = 1e6 * statistics.median(own), 1e3 * statistics.median(whole)
+        return {
+            "batch": batch,
+            "hooks_us": round(hooks_us, 1),
+            "mean_us": round(1e6 * statistics.fmean(own), 1),
+            "step_ms": round(step_ms, 2),
+            "share": round(hooks_us / step_ms / 1e3, 5),
+        }
 
 
 def look() -> float:
@@ -90,26 +129,14 @@ def look() -> float:
 
 
 def main(models: Path, out: Path) -> None:
-    """Measure all pairs; print and write the ratios."""
+    """Measure all batches; print and write what was found."""
     os.environ |= server.ONE_PROCESS
-    engine, order, ratios, steps = CostEngine(models), random.Random(1), list[float](), list[float]()  # noqa: S311
-    for _ in range(PAIRS):
-        found: dict[bool, float] = {}
-        for on in order.sample((True, False), 2):
-            engine.turn(on)
-            found[on] = engine.block()
-            engine.turn(on=False)
-        ratios.append(found[True] / found[False])
-        steps.append(found[False])
-    low, middle, high = statistics.quantiles(ratios, n=4)
+    engine = CostEngine(models)
     result = {
-        "pairs": PAIRS,
+        "batches": [engine.steps(batch) for batch in BATCHES],
         "steps": STEPS,
-        "step_ms": round(1000 * statistics.median(steps), 3),
-        "ratio": {"quarter": round(low, 4), "median": round(middle, 4), "three_quarters": round(high, 4)},
         "look_us": round(1e6 * look(), 2),
         "looks_per_second": 1 / watch.PAUSE,
-        "folder": str(files.folder()),
     }
     print(json.dumps(result), flush=True)
     out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 FIELD: Final = "num_spec_tokens_to_schedule"
-_SKIP: Final = "specdec_skip"
+_OFF: Final = "specdec_off"
 _SCHEDULE: Final = "dynamic_sd_lookup"
 _SCHEDULERS: Final = {
     ("vllm.v1.core.sched.scheduler", "Scheduler"),
@@ -24,6 +24,7 @@ _SCHEDULERS: Final = {
 }
 _OF_SCHEDULER: Final = {"_update_after_schedule": 1, "update_draft_token_ids": 1}
 _OF_RUNNER: Final = {"execute_model": 1, "_input_fits_in_drafter": 1, "propose_draft_token_ids": 2}
+_OF_SAMPLING: Final = {"_sample": 2}
 """Methods that are replaced, and how many arguments the dial passes on by their place, at least."""
 _PLACES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -44,9 +45,8 @@ class EveryBatch(list[int]):
 class DialPosition:
     """What the next step drafts, between the thread that reads the setting and the engine's own.
 
-    tokens: as set. dips: whether it drafts nothing all the same, to be compared;
-    not a step that takes a prompt in. drafted: what the last scheduled step
-    was asked for.
+    tokens: as set. dips: whether it drafts nothing all the same, to be compared; not a step that takes a prompt in.
+    drafted: what the last scheduled step was asked for.
     """
 
     tokens: int
@@ -105,8 +105,8 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
         tokens = 0 if position.dips else position.tokens
         if tokens < output.num_spec_tokens_to_schedule:
             output.num_spec_tokens_to_schedule = tokens
-            if way.skip and not tokens:
-                output.specdec_skip = True
+            if not tokens:
+                output.specdec_off = True
         position.drafted = output.num_spec_tokens_to_schedule
         if own is None:
             scheduler.dynamic_sd_lookup = unpadded if tokens < way.started else None
@@ -130,20 +130,20 @@ def on_worker(worker: Any, way: DialWay) -> str:
         _check(runner, _OF_RUNNER)
     except HookMissingError as error:
         return str(error)
-    _replace(runner, _drafting(runner, way))
+    _replace(runner, _drafting(runner, way) | _sampling(runner))
     return ""
 
 
 def _drafting(runner: Any, way: DialWay) -> dict[str, Callable[..., Any]]:
     execute, fits, propose = runner.execute_model, runner._input_fits_in_drafter, runner.propose_draft_token_ids
-    skipped = False
+    runner.specdec_off = False
 
     def execute_model(output: Any, *more: Any, **named: Any) -> Any:
-        nonlocal skipped
-        skipped = getattr(output, _SKIP, False)
+        runner.specdec_off = getattr(output, _OFF, False)
         return execute(output, *more, **named)
 
     def input_fits_in_drafter(*given: Any, **named: Any) -> bool:
+        skipped = way.skip and runner.specdec_off
         return not skipped and bool(fits(*given, **named))
 
     def propose_draft_token_ids(output: Any, *more: Any, **named: Any) -> Any:
@@ -163,6 +163,28 @@ def _drafting(runner: Any, way: DialWay) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _sampling(runner: Any) -> dict[str, Callable[..., Any]]:
+    """Have a step without any draft sampled as in an engine without speculation: the same tokens, and no pass of the
+    rejection sampler, which takes a tenth of a small model's step. A runner that samples in another way is left so.
+    """
+    try:
+        _check(runner, _OF_SAMPLING)
+    except HookMissingError:
+        return {}
+    sample_as_vllm = runner._sample
+
+    def sample(logits: Any, drafted: Any, *more: Any, **named: Any) -> Any:
+        plain = runner.specdec_off and not getattr(drafted, "max_spec_len", 1) and not _counts_thoughts(runner)
+        return sample_as_vllm(logits, None if plain else drafted, *more, **named)
+
+    return {"_sample": sample}
+
+
+def _counts_thoughts(runner: Any) -> bool:
+    """Whether a limit of thinking tokens is kept, which counts with the rejection sampler's rows."""
+    return getattr(runner.input_batch.sampling_metadata, "thinking_budget_state_holder", None) is not None
+
+
 def off_scheduler(scheduler: Any) -> None:
     """Take the dial out of a scheduler."""
     _restore(scheduler, _OF_SCHEDULER)
@@ -173,7 +195,7 @@ def off_scheduler(scheduler: Any) -> None:
 def off_worker(worker: Any) -> None:
     """Take the dial out of a worker, and let it begin its next step as if the last one had ended."""
     runner = _runner(worker)
-    _restore(runner, _OF_RUNNER)
+    _restore(runner, {*_OF_RUNNER, *_OF_SAMPLING, _OFF})
     if hasattr(runner, "execute_model_state"):
         runner.execute_model_state = None
 
@@ -201,6 +223,6 @@ def _replace(owner: Any, methods: Mapping[str, Callable[..., Any]]) -> None:
         setattr(owner, name, method)
 
 
-def _restore(owner: Any, methods: Mapping[str, int]) -> None:
-    for name in methods:
+def _restore(owner: Any, names: Iterable[str]) -> None:
+    for name in names:
         vars(owner).pop(name, None)

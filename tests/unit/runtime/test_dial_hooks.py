@@ -55,6 +55,7 @@ class StandinRunner:
     def __init__(self) -> None:
         self.execute_model_state: object = None
         self.asked: list[int] = []
+        self.input_batch = SimpleNamespace(sampling_metadata=SimpleNamespace(thinking_budget_state_holder=None))
 
     def execute_model(self, scheduler_output: StandinOutput, intermediate: object = None) -> str:
         return f"executed {intermediate}"
@@ -65,6 +66,9 @@ class StandinRunner:
     def propose_draft_token_ids(self, scheduler_output: StandinOutput, sampled: object) -> object:
         self.asked.append(scheduler_output.num_spec_tokens_to_schedule)
         return sampled
+
+    def _sample(self, logits: object, spec_decode_metadata: object) -> object:
+        return spec_decode_metadata
 
 
 def step(scheduler: Any) -> StandinOutput:
@@ -106,7 +110,7 @@ def test_the_dial_only_lowers_what_a_schedule_by_batch_size_asks_for() -> None:
         output = StandinOutput(num_spec_tokens_to_schedule=asked)
         scheduler._update_after_schedule(output)
         assert output.num_spec_tokens_to_schedule == used
-        assert not hasattr(output, "specdec_skip")
+        assert not hasattr(output, "specdec_off")
 
 
 def test_below_all_tokens_vllm_pads_nothing_with_empty_drafts() -> None:
@@ -133,6 +137,33 @@ def test_at_0_a_worker_leaves_its_drafter_out_and_in_the_next_step_it_may_be_bac
         position.tokens = tokens
         assert runner.execute_model(step(scheduler), "more") == "executed more"
         assert runner._input_fits_in_drafter(None) is fits
+
+
+def test_at_0_a_step_without_drafts_is_sampled_as_without_speculation() -> None:
+    """Not the first one, which verifies what was drafted before, nor where thinking tokens are limited."""
+    scheduler, runner = Scheduler(), StandinRunner()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    hooks.on_worker(SimpleNamespace(model_runner=runner), SKIP)
+    some, none = SimpleNamespace(max_spec_len=4), SimpleNamespace(max_spec_len=0)
+    for tokens, drafted, sampled in ((4, none, none), (0, some, some), (0, none, None), (4, none, none)):
+        position.tokens = tokens
+        runner.execute_model(step(scheduler))
+        assert runner._sample("logits", drafted) is sampled
+    position.tokens = 0
+    runner.execute_model(step(scheduler))
+    runner.input_batch.sampling_metadata.thinking_budget_state_holder = object()
+    assert runner._sample("logits", none) is none
+
+
+def test_a_runner_that_samples_in_another_way_is_dialled_all_the_same() -> None:
+    """It only takes longer at 0."""
+
+    class StandinSampler(StandinRunner):
+        _sample = None  # type: ignore[assignment]
+
+    runner = StandinSampler()
+    assert hooks.on_worker(SimpleNamespace(model_runner=runner), SKIP) == ""
+    assert "_sample" not in vars(runner)
 
 
 def test_a_drafter_that_insists_on_all_tokens_gets_them() -> None:
@@ -165,7 +196,8 @@ def test_taken_out_again_the_engine_is_as_it_was() -> None:
     hooks.off_worker(worker)
     assert vars(scheduler).keys() == vars(Scheduler()).keys()
     assert scheduler.dynamic_sd_lookup is None
-    assert vars(runner) == {"execute_model_state": None, "asked": []}
+    assert vars(runner).keys() == vars(StandinRunner()).keys()
+    assert runner.execute_model_state is None
 
 
 class StandinOther(Scheduler):
