@@ -11,6 +11,7 @@ from specdec_operator.api.spec import Spec
 from specdec_operator.guard.baseline import BaselineSpeed, Comparison
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.decisions import DryRunAction, KnownGood, Lowering, PodFailure, Reduction, Rollback
+from specdec_operator.guard.dips import DipGain
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import Observation, Phase, State
@@ -204,6 +205,12 @@ def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
         "seconds": 0.02 / speedup,
     }
     return Comparison(speedup=speedup, **(known | changes))
+
+
+def make_gain(high: float = 1.2, **changes: Any) -> DipGain:
+    """What dips show: two tokens a step, and a step without the draft takes half as long."""
+    known: Body = {"gain": 1.0, "ratio": 0.5, "length": 2.0, "share": 1.0, "dips": 40}
+    return DipGain(high=high, **(known | changes))
 
 
 def judged(verdict: Verdict = PASSED, evidence: Evidence | None = None, **changes: Any) -> Judged:

@@ -13,7 +13,7 @@ from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, about, finding_of, pair_of
 from specdec_operator.guard.checks import Check, WindowCase, over, unsure
-from specdec_operator.guard.dips import DipEvidence
+from specdec_operator.guard.dips import DipEvidence, DipGain
 from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.speed_checks import gain_text, speedup_text
@@ -84,7 +84,7 @@ class Judged:
     point-hours; None if it is unknown.
     row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
-    windows, oldest first. dips: of this window and of those before it.
+    windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged.
     """
 
     verdict: Verdict
@@ -96,6 +96,7 @@ class Judged:
     findings: tuple[MeasureFinding, ...] = ()
     recent: tuple[Traffic, ...] = ()
     dips: DipEvidence = field(default_factory=DipEvidence)
+    gain: DipGain | None = None
 
     @property
     def conclusive(self) -> bool:
@@ -145,6 +146,7 @@ def judge(
         pair=pair,
         findings=findings,
         dips=seen,
+        gain=case.gain,
     )
 
 

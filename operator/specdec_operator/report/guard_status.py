@@ -59,7 +59,7 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
     if judged is None or seconds is None:
         kept = before.get("performance")
         return status.Performance.model_validate(kept) if kept else None
-    against, by_load, gain = judged.comparison, judged.evidence.token_times, judged.dips.gain
+    against, by_load, gain = judged.comparison, judged.evidence.token_times, judged.gain
     return status.Performance(
         time_per_output_token_ms=round(1000 * seconds, 2),
         tokens_per_second=round(judged.evidence.generation_tokens / judged.evidence.seconds, 1),

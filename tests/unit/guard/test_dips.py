@@ -237,6 +237,7 @@ def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
     assert found.verdict.outcome is Outcome.PASS
     assert "gain in the engine 1.38, upper bound 2.19" in found.verdict.message
     assert found.comparison is None
+    assert found.gain == found.dips.gain
 
 
 def test_the_dial_forgets_nothing_and_learns_nothing() -> None:

@@ -14,6 +14,7 @@ from tests.unit.builders import (
     make_baseline,
     make_comparison,
     make_evidence,
+    make_gain,
     make_reduction,
     make_rollback,
     make_state,
@@ -61,6 +62,12 @@ def test_a_speed_without_a_baseline_has_no_speedup() -> None:
     performance = told(judged=judged(PASSED, make_evidence(**BUSY)))["performance"]
     assert "speedup" not in performance
     assert performance["timePerOutputTokenMs"] == 38.0
+
+
+def test_the_gain_in_the_engine_is_the_one_that_was_judged() -> None:
+    """Its upper bound, and of how many dips."""
+    performance = told(judged=judged(PASSED, make_evidence(**BUSY), gain=make_gain(1.234)))["performance"]
+    assert (performance["gainHigh"], performance["dips"]) == (1.23, 40)
 
 
 @pytest.mark.parametrize("window", [None, judged(IDLE, make_evidence(0)), judged(PASSED, make_evidence())])
