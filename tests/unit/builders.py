@@ -209,7 +209,7 @@ def make_comparison(speedup: float = 1.5, **changes: Any) -> Comparison:
 
 def make_gain(high: float = 1.2, **changes: Any) -> DipGain:
     """What dips show: two tokens a step, and a step without the draft takes half as long."""
-    known: Body = {"gain": 1.0, "ratio": 0.5, "length": 2.0, "share": 1.0, "dips": 40}
+    known: Body = {"gain": 1.0, "ratio": 0.5, "length": 2.0, "share": 1.0, "dips": 40, "seconds": 720.0}
     return DipGain(high=high, **(known | changes))
 
 

@@ -163,10 +163,36 @@ def added(*parts: KindTotals) -> KindTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DipSpan:
+    """What was counted over all pods in some time, by kind. seconds: how much time that is."""
+
+    kinds: KindTotals = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def as_block(self) -> "DipSpan":
+        """As one block of time."""
+        return replace(self, kinds={kind: each.of_block for kind, each in self.kinds.items()})
+
+    def plus(self, other: "DipSpan") -> "DipSpan":
+        """Both together."""
+        return DipSpan(kinds=added(self.kinds, other.kinds), seconds=self.seconds + other.seconds)
+
+    def faded(self, share: float) -> "DipSpan":
+        """A share of it, and of its time."""
+        kinds = {kind: each.faded(share) for kind, each in self.kinds.items()}
+        return DipSpan(kinds=kinds, seconds=share * self.seconds)
+
+
+_NO_TIME: Final = DipSpan()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DipGain:
     """What the dips of one speculation came to. gain: tokens of a step and request x seconds of a step without the
     draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
-    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took.
+    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took. seconds: of the time
+    that the dips are of.
     """
 
     gain: float
@@ -175,55 +201,57 @@ class DipGain:
     length: float
     share: float
     dips: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipEvidence:
-    """The dips of a speculation. open: of the block that is not full yet, and its seconds. recent: of the last blocks,
-    oldest first; before: of all blocks, older ones less.
+    """The dips of a speculation. open: the block that is not full yet. recent: the last blocks, oldest first; before:
+    all blocks, older ones less.
     """
 
-    open: KindTotals = field(default_factory=dict)
-    seconds: float = 0.0
-    recent: tuple[KindTotals, ...] = ()
-    before: KindTotals = field(default_factory=dict)
+    open: DipSpan = _NO_TIME
+    recent: tuple[DipSpan, ...] = ()
+    before: DipSpan = _NO_TIME
 
     def plus(self, window: KindTotals, seconds: float) -> "DipEvidence":
         """With one more window, of so many seconds."""
-        longer = replace(self, open=added(self.open, window), seconds=self.seconds + seconds)
-        return longer if longer.seconds < _BLOCK else longer._closed()
+        longer = replace(self, open=self.open.plus(DipSpan(kinds=window, seconds=seconds)))
+        return longer if longer.open.seconds < _BLOCK else longer._closed()
 
     def _closed(self) -> "DipEvidence":
-        block = {kind: each.of_block for kind, each in self.open.items()}
-        faded = {kind: each.faded(0.5 ** (self.seconds / _FADES)) for kind, each in self.before.items()}
-        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=added(faded, block))
+        block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
+        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=faded.plus(block))
 
     @property
     def gain(self) -> DipGain | None:
         """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips."""
-        known = (gain_of(kinds) for kinds in (added(*self.recent), self.before))
+        known = map(gain_of, (reduce(DipSpan.plus, self.recent, _NO_TIME), self.before))
         return min((each for each in known if each is not None), key=lambda gain: gain.high, default=None)
 
 
-def gain_of(kinds: KindTotals) -> DipGain | None:
-    """The gain that some dips show; None from too few. Steps of a kind without dips are taken to last as long without
-    the draft as with it, so that they never make a loss.
+def gain_of(span: DipSpan) -> DipGain | None:
+    """The gain that the dips of some blocks show; None from too few. Steps of a kind without dips are taken to last as
+    long without the draft as with it, so that they never make a loss.
     """
-    known = [each for each in kinds.values() if each.is_known]
-    seconds, dips = sum(each.seconds for each in kinds.values()), sum(each.dips for each in known)
+    kinds = span.kinds.values()
+    known = [each for each in kinds if each.is_known]
+    seconds, dips = sum(each.seconds for each in kinds), sum(each.dips for each in known)
     if dips < FEWEST_DIPS or seconds <= 0:
         return None
-    with_dips = sum(each.seconds for each in known) / seconds
-    if not with_dips:
+    share = sum(each.seconds for each in known) / seconds
+    if not share:
         return None
-    shares = [(each.seconds / seconds * each.length, each) for each in known]
-    length = sum(each.seconds / seconds * each.length for each in kinds.values())
-    rest = length - sum(share for share, _ in shares)
-    gain = rest + sum(share * each.ratios / each.dips for share, each in shares)
-    error = sqrt(sum(share * share * each.variance for share, each in shares))
-    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (with_dips * seconds)
+    parts = [(each.seconds / seconds * each.length, each) for each in known]
+    length = sum(each.seconds / seconds * each.length for each in kinds)
+    rest = length - sum(part for part, _ in parts)
+    gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
+    error = sqrt(sum(part * part * each.variance for part, each in parts))
+    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (share * seconds)
     high = gain + _width(dips) * error
-    return DipGain(gain=gain, high=high, ratio=ratio, length=length, share=with_dips, dips=round(dips))
+    return DipGain(
+        gain=gain, high=high, ratio=ratio, length=length, share=share, dips=round(dips), seconds=span.seconds
+    )
 
 
 def _width(dips: float) -> float:

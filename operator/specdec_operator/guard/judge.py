@@ -71,8 +71,8 @@ def _passed(case: WindowCase) -> Verdict:
     evidence = case.evidence
     rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
     faster = f", {speedup_text(case.comparison)}" if case.comparison else ""
-    faster += f", {gain_text(case.gain)}" if case.gain else ""
-    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{faster}{over(evidence)}"
+    gain = f"; {gain_text(case.gain)}" if case.gain else ""
+    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{faster}{over(evidence)}{gain}"
     return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
 
 

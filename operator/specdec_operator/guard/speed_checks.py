@@ -58,16 +58,16 @@ def slower_in_the_engine(case: WindowCase) -> Verdict | None:
         return None
     if case.finding(Measure.SPEED) is not None or (comparison is not None and comparison.low >= least):
         return None
-    message = f"{gain_text(gain)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
+    message = f"{gain_text(gain)} < {least:.2f}{rarely_drafted_text(case)}"
     return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
 
 
 def gain_text(gain: DipGain) -> str:
-    """What the dips of the engine show, with numbers."""
+    """What the dips of the engine show, with numbers and the time that they are of: longer than the window."""
     return (
         f"gain in the engine {gain.gain:.2f}, upper bound {gain.high:.2f} ({gain.length:.2f} tokens per step; a step "
-        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips, at loads of {gain.share:.0%} of "
-        "the time)"
+        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips in {gain.seconds / 60:.0f} min, at "
+        f"loads of {gain.share:.0%} of the time)"
     )
 
 

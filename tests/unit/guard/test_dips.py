@@ -14,6 +14,7 @@ from specdec_operator.guard.dips import (
     SERIES,
     DipEvidence,
     DipGain,
+    DipSpan,
     DipTotals,
     KindTotals,
     added,
@@ -60,6 +61,11 @@ def gain(*windows: KindTotals) -> DipGain | None:
     return found.gain
 
 
+def gain_of_block(kinds: KindTotals) -> DipGain | None:
+    """What one block shows."""
+    return gain_of(DipSpan(kinds=kinds, seconds=WINDOW).as_block)
+
+
 def test_a_page_has_the_totals_of_steps_with_a_draft() -> None:
     """By tokens and batch size, and those with a prompt apart."""
     assert read_counters(PAGE).dips == {(3, 4): SEEN, (3, 0): DipTotals(seconds=7)}
@@ -102,7 +108,7 @@ def test_a_window_has_what_was_counted_in_it_over_all_pods() -> None:
 
 def test_the_gain_is_tokens_a_step_by_the_seconds_of_a_step() -> None:
     """Two tokens a step and request; a step without the draft takes half as long."""
-    found = gain_of({(3, 4): SEEN.of_block})
+    found = gain_of_block({(3, 4): SEEN})
     assert found is not None
     assert (found.gain, found.ratio, found.length, found.dips) == (1.0, 0.5, 2.0, 10)
     assert found.high > 1.2
@@ -110,16 +116,15 @@ def test_the_gain_is_tokens_a_step_by_the_seconds_of_a_step() -> None:
 
 def test_batch_sizes_count_by_their_time() -> None:
     """Three quarters of the time at a gain of 1, one quarter at 2."""
-    slow = replace(SEEN, seconds=7.5).of_block
-    fast = replace(SEEN, tokens=1200).of_block
-    found = gain_of({(3, 1): slow, (3, 4): fast})
+    slow, fast = replace(SEEN, seconds=7.5), replace(SEEN, tokens=1200)
+    found = gain_of_block({(3, 1): slow, (3, 4): fast})
     assert found is not None
     assert found.gain == pytest.approx(1.25)
 
 
 def test_too_few_dips_show_nothing() -> None:
     """None at all show nothing either."""
-    assert gain_of({(3, 4): replace(SEEN, dips=7).of_block}) is None
+    assert gain_of_block({(3, 4): replace(SEEN, dips=7)}) is None
     assert gain(*[of_window(0.4, dips=0)] * 5) is None
     assert gain() is None
 
@@ -127,9 +132,9 @@ def test_too_few_dips_show_nothing() -> None:
 @pytest.mark.parametrize("kind", [(3, 0), (3, 64)], ids=["with prompts", "at another load"])
 def test_time_without_dips_never_makes_a_loss(kind: tuple[int, int]) -> None:
     """Its steps may last as long without the draft, so it gains what they bring, and at least 1."""
-    slow = replace(SEEN, tokens=300).of_block
+    slow = replace(SEEN, tokens=300)
     for tokens, expected in ((900, 0.25 * 0.5 + 0.75 * 3), (0, 0.25 * 0.5 + 0.75)):
-        found = gain_of({(3, 4): slow, kind: DipTotals(seconds=7.5, requests=300, tokens=tokens)})
+        found = gain_of_block({(3, 4): slow, kind: DipTotals(seconds=7.5, requests=300, tokens=tokens)})
         assert found is not None
         assert (found.gain, found.share) == (pytest.approx(expected), 0.25)
 
@@ -142,7 +147,19 @@ def test_short_windows_are_one_block_of_two_minutes() -> None:
     assert found.gain is None
     found = found.plus(of_window(0.5), 6.0)
     assert found.gain is not None
-    assert (found.gain.dips, len(found.recent), found.seconds) == (180, 1, 0.0)
+    assert (found.gain.dips, found.gain.seconds) == (180, 120.0)
+    assert (len(found.recent), found.open.seconds) == (1, 0.0)
+
+
+def test_the_time_of_the_dips_is_that_of_their_blocks() -> None:
+    """Of the last four where these have the lower bound, else of all, where half an hour ago counts half."""
+    turned = gain(*[of_window(0.75)] * 60, *[of_window(0.4)] * 4)
+    assert turned is not None
+    assert turned.seconds == 4 * WINDOW
+    steady = gain(*[of_window(0.5)] * 5000)
+    assert steady is not None
+    assert steady.seconds == pytest.approx(WINDOW / (1 - 0.5 ** (WINDOW / 1800)))
+    assert steady.dips == round(9 * steady.seconds / WINDOW)
 
 
 def test_more_dips_narrow_the_bound_and_old_ones_fade() -> None:
@@ -198,7 +215,7 @@ def test_a_loss_ends_speculation_with_one_window() -> None:
     verdict = _judged(of_window(0.2), limits(least_gain=1.0, longest_gap=60.0)).verdict
     assert (verdict.outcome, verdict.reason, verdict.final) == (Outcome.FAIL, Reason.SLOWER_THAN_PLAIN, True)
     assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.63 (2.00 tokens per step;")
-    assert "9 dips, at loads of 100% of the time) < 1.00" in verdict.message
+    assert verdict.message.endswith("; 9 dips in 2 min, at loads of 100% of the time) < 1.00")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +231,7 @@ def test_what_is_not_below_the_limit_is_left_alone(ratio: float, changes: dict[s
 @pytest.mark.parametrize("low", [1.05, None])
 def test_what_is_measured_against_the_baseline_goes_before_dips(low: float | None) -> None:
     """A baseline at the same load that shows a gain, or baseline pods that are compared."""
-    gain = gain_of({(3, 4): replace(SEEN, tokens=300).of_block})
+    gain = gain_of_block({(3, 4): replace(SEEN, tokens=300)})
     finding = MeasureFinding(
         measure=Measure.SPEED, value=1.1, low=0.9, high=1.3, limit=1.0, score=0.0, windows=3, unlike=1.0
     )
@@ -235,7 +252,8 @@ def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
     """It is an upper bound."""
     found = _judged(of_window(0.7), limits(least_gain=1.0, longest_gap=60.0))
     assert found.verdict.outcome is Outcome.PASS
-    assert "gain in the engine 1.38, upper bound 2.19" in found.verdict.message
+    assert " over 120 s, " in found.verdict.message
+    assert "; gain in the engine 1.38, upper bound 2.19" in found.verdict.message.partition(" 1 pod")[2]
     assert found.comparison is None
     assert found.gain == found.dips.gain
 
