@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from specdec_engine import metrics
 from specdec_runtime.clock import page
 
 if TYPE_CHECKING:
@@ -21,18 +22,18 @@ _LABELS: Final = (*_KIND, "prompt")
 _BY: Final = "by tokens drafted a request, and requests (rounded up to a power of two)"
 _HELP: Final = f"{_BY}, and whether a prompt was taken in"
 _FAMILIES: Final = (
-    ("steps", "steps", "Steps of the engine"),
-    ("seconds", "step_seconds", "Seconds of these steps"),
-    ("requests", "step_requests", "Requests that got tokens in these steps, summed up"),
-    ("tokens", "tokens", "Tokens that they got"),
-    ("drafted", "draft_tokens", "Draft tokens that these steps verified"),
+    ("steps", metrics.STEPS, "Steps of the engine"),
+    ("seconds", metrics.STEP_SECONDS, "Seconds of these steps"),
+    ("requests", metrics.STEP_REQUESTS, "Requests that got tokens in these steps, summed up"),
+    ("tokens", metrics.STEP_TOKENS, "Tokens that they got"),
+    ("drafted", metrics.STEP_DRAFT_TOKENS, "Draft tokens that these steps verified"),
 )
 _DIPS: Final = (
-    ("dips", "dips", "Dips: a few steps without a draft, compared with the steps around them"),
-    ("ratios", "dip_ratios", "Seconds of a step in a dip / of one around it, summed over the dips"),
-    ("squares", "dip_squared_ratios", "Squares of these ratios, summed over the dips"),
+    ("dips", metrics.DIPS, "Dips: a few steps without a draft, compared with the steps around them"),
+    ("ratios", metrics.DIP_RATIOS, "Seconds of a step in a dip / of one around it, summed over the dips"),
+    ("squares", metrics.DIP_SQUARES, "Squares of these ratios, summed over the dips"),
 )
-_PREFIX: Final = "specdec_engine_"
+"""Field of the sums, name in /metrics (prometheus_client takes the end `_total` off and puts it on again), meaning."""
 
 
 class StepCollector(Collector):
@@ -47,12 +48,12 @@ class StepCollector(Collector):
 
 def _of_steps(found: EngineSums) -> Iterator[CounterMetricFamily]:
     for field, name, words in _FAMILIES:
-        family = CounterMetricFamily(f"{_PREFIX}{name}", f"{words}, {_HELP}", labels=_LABELS)
+        family = CounterMetricFamily(name, f"{words}, {_HELP}", labels=_LABELS)
         for kind, each in found.steps.items():
             family.add_metric(_labels(kind), getattr(each, field))
         yield family
     words, labels = f"Draft tokens that were accepted, {_HELP}, and by position", (*_LABELS, "position")
-    accepted = CounterMetricFamily(f"{_PREFIX}accepted_tokens", words, labels=labels)
+    accepted = CounterMetricFamily(metrics.STEP_ACCEPTED, words, labels=labels)
     for kind, each in found.steps.items():
         for position, count in enumerate(each.accepted):
             accepted.add_metric((*_labels(kind), str(position)), count)
@@ -61,7 +62,7 @@ def _of_steps(found: EngineSums) -> Iterator[CounterMetricFamily]:
 
 def _of_dips(found: EngineSums) -> Iterator[CounterMetricFamily]:
     for field, name, words in _DIPS:
-        family = CounterMetricFamily(f"{_PREFIX}{name}", f"{words}, {_BY}", labels=_KIND)
+        family = CounterMetricFamily(name, f"{words}, {_BY}", labels=_KIND)
         for kind, each in found.dips.items():
             family.add_metric((str(kind.tokens), str(kind.batch)), getattr(each, field))
         yield family
