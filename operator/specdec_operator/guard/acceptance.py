@@ -41,7 +41,8 @@ def not_drafting(case: WindowCase) -> Verdict | None:
 
 def acceptance_rate(case: WindowCase) -> Verdict | None:
     """**Fail** (AcceptanceRateLow): accepted / drafted tokens are below `acceptanceRate.min`. The upper end of Wilson's
-    interval (sample: drafts) is also below it. This is a first filter: the interval is too narrow for bursty traffic.
+    interval (sample: drafts) is also below it. This is a first filter: the interval is too narrow for bursty traffic. A
+    default minimum, which the user did not set, does not count while speculation was measured not to be slower.
     """
     evidence, least = case.evidence, case.thresholds.acceptance_rate
     rate = evidence.acceptance_rate

@@ -72,7 +72,9 @@ def _passed(case: WindowCase) -> Verdict:
     rate, length = evidence.acceptance_rate or 0.0, evidence.acceptance_length or 1.0
     faster = f", {speedup_text(case.comparison)}" if case.comparison else ""
     gain = f"; {gain_text(case.gain)}" if case.gain else ""
-    message = f"acceptance {rate:.2f}, {length:.2f} tokens per step{faster}{over(evidence)}{gain}"
+    default = case.thresholds.yielded
+    yields = f" (the default minimum {default:.2f} yields to the speed)" if default and rate < default else ""
+    message = f"acceptance {rate:.2f}{yields}, {length:.2f} tokens per step{faster}{over(evidence)}{gain}"
     return Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message=message)
 
 
@@ -133,7 +135,7 @@ def judge(
     findings = _findings_of_both(pair, thresholds)
     seen = _dips(dips or DipEvidence(), pool, thresholds)
     case = replace(_case(pool, thresholds, longer.token_times), gain=seen.gain)
-    case = _with_baseline_pods(case, pair, findings)
+    case = _yielding(_with_baseline_pods(case, pair, findings))
     together = judge_case(case)
     verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
     following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
@@ -142,7 +144,7 @@ def judge(
         evidence=pool,
         comparison=None if thresholds.of_baseline else case.comparison,
         row=following,
-        lost=_lost(verdict, pool, thresholds),
+        lost=_lost(verdict, pool, case.thresholds),
         pair=pair,
         findings=findings,
         dips=seen,
@@ -196,6 +198,14 @@ def _with_baseline_pods(case: WindowCase, pair: Pair | None, findings: tuple[Mea
         speedup=found.value, low=found.low, high=found.high, share=1.0, baseline=pair.baseline, seconds=pair.seconds
     )
     return replace(case, comparison=compared, longer=compared, findings=findings, pairs=pairs)
+
+
+def _yielding(case: WindowCase) -> WindowCase:
+    """The case without the method's default minimum of the acceptance, if speculation was measured not to be slower:
+    the default guesses from which acceptance on a draft pays. Single pods are still held against it, because it finds
+    the one whose draft is broken.
+    """
+    return replace(case, thresholds=case.thresholds.without_default) if speed.is_not_slower(case) else case
 
 
 def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | None:

@@ -3,7 +3,7 @@ thresholds of each method. What the engine requires of a method is in the rules.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -179,7 +179,8 @@ class Thresholds:
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
     collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
     None: as the flags. least_gain: what the upper bound of the gain by dips may not be below. method: whose default
-    minimum of the rate holds; None: the user set it for each K.
+    minimum of the rate holds; None: the user set it for each K. yielded: that default while it yields to a measured
+    speedup; acceptance_rate is None then.
     """
 
     acceptance_rate: float | None
@@ -199,6 +200,12 @@ class Thresholds:
     dialled: int | None = None
     least_gain: float | None = None
     method: MethodFacts | None = None
+    yielded: float | None = None
+
+    @property
+    def without_default(self) -> "Thresholds":
+        """Without the method's default minimum of the rate. What the user set stays."""
+        return replace(self, acceptance_rate=None, yielded=self.acceptance_rate) if self.method else self
 
     def least_rate(self, tokens: int) -> float | None:
         """The minimum of the rate once `tokens` are drafted per step."""

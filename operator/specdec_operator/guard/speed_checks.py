@@ -32,6 +32,18 @@ def speedup_text(comparison: Comparison) -> str:
     return f"speedup {comparison.speedup:.2f} ({interval}; {times})"
 
 
+def is_not_slower(case: WindowCase) -> bool:
+    """Whether the speed was measured to be no less than `speedup.min` (1.0 if it is not set): by the lower end of the
+    95 % interval. For a baseline of another time that interval is taken twice as wide: machines and traffic change. The
+    engine's dips may not contradict it.
+    """
+    least, found = case.thresholds.least_gain, case.comparison
+    if least is None or found is None or (case.gain is not None and case.gain.high < least):
+        return False
+    low = found.low if case.findings else found.low * found.low / found.speedup
+    return low >= least
+
+
 def slower_than_baseline_pods(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with baseline pods over the last windows, the speedup is below `speedup.min`
     by 4.5 standard errors. One such result ends speculation, without `failureLimit`.

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import counters, limits, make_baseline, make_evidence, pace
 
+from specdec_operator.api.speculation import Method
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.judge import Judged, judge
+from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
@@ -234,15 +236,15 @@ def test_a_window_that_does_not_fail_ends_the_row(rates: tuple[float, ...]) -> N
     assert second.row == FailingRun()
 
 
-def slow(*seconds: float, row: FailingRun | None = None) -> Judged:
+def slow(*seconds: float, row: FailingRun | None = None, rate: float = 0.8, **asked: Any) -> Judged:
     """A window of a well accepted draft whose blocks took these times per output token; plain takes 0.02 s."""
     window, total = Window(0, 2.0).with_readings({"p": counters(0, running=1.0)}, 0), 0.0
     for step, each in enumerate(seconds, start=1):
         total += 10 * each
-        reading = counters(100 * step, running=1.0, requests=10.0 * step, token_seconds=total)
+        reading = counters(100 * step, rate=rate, running=1.0, requests=10.0 * step, token_seconds=total)
         window = window.with_readings({"p": reading}, 2.0 * step)
-    asked = limits(speedup=1.0, baseline=(make_baseline(1),))
-    return judge(window, asked, 2.0 * len(seconds), row)
+    thresholds = limits(**{"speedup": 1.0, "least_gain": 1.0, "baseline": (make_baseline(1),)} | asked)
+    return judge(window, thresholds, 2.0 * len(seconds), row)
 
 
 def test_the_speed_of_failing_windows_in_a_row_adds_up() -> None:
@@ -262,6 +264,45 @@ def test_a_window_that_was_fast_enough_is_not_failed_by_those_before_it() -> Non
     assert (found.verdict.outcome, found.row) == (PASS, FailingRun())
     assert found.comparison is not None
     assert found.comparison.speedup == pytest.approx(2.0)
+
+
+FASTER, UNSURE_OF_IT = (0.0115, 0.0117, 0.0116, 0.0118) * 2, (0.010, 0.030, 0.014, 0.017)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked", "reason"),
+    [
+        (FASTER, {"method": METHODS[Method.DRAFT_MODEL]}, Reason.ACCEPTED),
+        (FASTER, {"method": METHODS[Method.DRAFT_MODEL], "speedup": None}, Reason.ACCEPTED),
+        (FASTER, {}, Reason.ACCEPTANCE_RATE_LOW),  # the user's own minimum
+        (FASTER, {"method": METHODS[Method.DRAFT_MODEL], "acceptance_length": 3.0}, Reason.ACCEPTANCE_LENGTH_LOW),
+        (FASTER, {"method": METHODS[Method.DRAFT_MODEL], "least_gain": 1.9}, Reason.ACCEPTANCE_RATE_LOW),
+        (UNSURE_OF_IT, {"method": METHODS[Method.DRAFT_MODEL]}, Reason.ACCEPTANCE_RATE_LOW),
+        (FASTER, {"method": METHODS[Method.DRAFT_MODEL], "baseline": ()}, Reason.ACCEPTANCE_RATE_LOW),
+    ],
+)
+def test_a_default_minimum_yields_to_a_measured_speedup(
+    seconds: tuple[float, ...], asked: dict[str, Any], reason: Reason
+) -> None:
+    """Acceptance 0.25 of 0.30 at a speedup of 1.72: the default is a guess, and what the user set is not."""
+    found = slow(*seconds, rate=0.25, **asked)
+    assert found.verdict.reason is reason
+    assert found.lost is None if reason is Reason.ACCEPTED else (found.lost or 0.0) > 0
+    assert ("(the default minimum 0.30 yields to the speed)" in found.verdict.message) is (reason is Reason.ACCEPTED)
+
+
+def test_a_broken_pod_is_found_where_the_default_minimum_yields() -> None:
+    """Both pods together are fast enough, and one of them accepts nothing."""
+    first = dict.fromkeys("abc", counters(0, running=1.0))
+    window = Window(0, 2.0).with_readings(first, 0)
+    for step in range(1, 9):
+        timed = {"running": 1.0, "requests": 10.0 * step, "token_seconds": 0.116 * step}
+        rates = {"a": 0.8, "b": 0.8, "c": 0.0}
+        readings = {pod: counters(200 * step, rate=rate, **timed) for pod, rate in rates.items()}
+        window = window.with_readings(readings, 2.0 * step)
+    asked = limits(least_gain=1.0, baseline=(make_baseline(1),), method=METHODS[Method.DRAFT_MODEL])
+    found = judge(window, asked, 16.0)
+    assert (found.verdict.reason, found.verdict.pods) == (Reason.POD_SKEW, ("c",))
 
 
 def test_a_verdict_knows_when_its_window_closed() -> None:

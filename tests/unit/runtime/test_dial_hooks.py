@@ -140,7 +140,7 @@ def test_at_0_a_worker_leaves_its_drafter_out_and_in_the_next_step_it_may_be_bac
 
 
 def test_at_0_a_step_without_drafts_is_sampled_as_without_speculation() -> None:
-    """Not the first one, which verifies what was drafted before, nor where thinking tokens are limited."""
+    """The first one is not: it verifies what was drafted before. None is while thinking tokens are limited."""
     scheduler, runner = Scheduler(), StandinRunner()
     position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
     hooks.on_worker(SimpleNamespace(model_runner=runner), SKIP)
