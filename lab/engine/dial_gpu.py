@@ -241,36 +241,34 @@ def followed(trace: list[list[int]]) -> dict[str, Any]:
 
 
 def idle(runs: DialRuns, folder: Path) -> None:
-    """Time pairs of blocks with the hooks in and out, in random order."""
+    """Time what the hooks take of a step, with the dial at rest."""
     for runner in runs.work["runners"]:
-        graphs = runs.work["graphs"]
-        asked = {"engine": runs.engine(graphs, server.drafting(runs.models)), "dial": True}
+        asked = {"engine": runs.engine(runs.work["graphs"], server.drafting(runs.models)), "dial": True}
         try:
             with working(asked, runner, folder) as worker:
                 worker.come_up()
-                result = {"facts": worker.facts, **_pairs(worker, runs.work["pairs"], 4, runs.work["idle"])}
+                most = worker.facts["started"]
+                blocks = [worker.ask("block", dial=most, **runs.work["idle"]) for _ in range(runs.work["blocks"])]
+                result = {"facts": worker.facts, "block": runs.work["idle"], **hooks_of(blocks)}
         except WorkerError as error:
             result = {"failed": str(error)[-_SHOWN:]}
         runs.note("idle", runner, result)
 
 
-def _pairs(worker: GpuWorker, pairs: int, tokens: int, block: dict[str, int]) -> dict[str, Any]:
-    order, ratios, steps = random.Random(1), list[float](), list[float]()  # noqa: S311
-    for _ in range(pairs):
-        found: dict[bool, float] = {}
-        for on in order.sample((True, False), 2):
-            worker.ask("hooks", on=on)
-            found[on] = worker.ask("block", dial=tokens, **block)["quarters_ms"][1]
-        ratios.append(found[True] / found[False])
-        steps.append(found[False])
-    worker.ask("hooks", on=True)
-    return {"pairs": pairs, "block": block, "step_ms": round(statistics.median(steps), 3), "ratio": quarters(ratios)}
+def hooks_of(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return microseconds of the hooks and milliseconds of a step, and the share of the one in the other."""
+    shares = [each["hooks_us"] / each["quarters_ms"][1] / 1000 for each in blocks]
+    return {
+        "hooks_us": quarters([each["hooks_us"] for each in blocks]),
+        "step_ms": quarters([each["quarters_ms"][1] for each in blocks]),
+        "share": quarters(shares, digits=5),
+    }
 
 
-def quarters(values: list[float]) -> dict[str, float]:
+def quarters(values: list[float], digits: int = 4) -> dict[str, float]:
     """Return the median and the quartiles."""
-    low, middle, high = statistics.quantiles(values, n=4)
-    return {"quarter": round(low, 4), "median": round(middle, 4), "three_quarters": round(high, 4)}
+    low, middle, high = (round(each, digits) for each in statistics.quantiles(values, n=4))
+    return {"quarter": low, "median": middle, "three_quarters": high}
 
 
 def speed(runs: DialRuns, folder: Path) -> None:
@@ -287,10 +285,6 @@ def speed(runs: DialRuns, folder: Path) -> None:
                 continue
             for batch in runs.work["batches"]:
                 _rounds(runs, workers, batch)
-            for name, worker in workers.items():
-                if most := worker.facts["started"]:
-                    block = {"batch": 8, **runs.work["block"]}
-                    runs.note("speed", f"{name} at rest", _pairs(worker, runs.work["pairs"], most, block))
 
 
 def large(runs: DialRuns, folder: Path) -> dict[str, str]:
@@ -336,7 +330,13 @@ def _rounds(runs: DialRuns, workers: dict[str, GpuWorker], batch: int) -> None:
             found[arm].append(got["quarters_ms"][1])
             yields[arm].append(got["tokens"] / got["steps"] / batch)
     for (name, tokens), steps in found.items():
-        result: dict[str, Any] = {"ms": quarters(steps), "blocks": steps}
+        result: dict[str, Any] = {
+            "engine": name,
+            "batch": batch,
+            "dial": tokens,
+            "ms": quarters(steps),
+            "blocks": steps,
+        }
         result["tokens_per_step"] = round(statistics.median(yields[name, tokens]), 3)
         if name != next(iter(workers)):
             base = found[next(iter(workers)), -1]

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from specdec_engine import dial
+from lab.engine.own_time import OwnTime
 from specdec_runtime.dial import files, hooks, plugin
 
 _DRAIN: Final = 10_000
@@ -31,10 +31,11 @@ class DialWorker:
         self._engine = self._vllm.LLM(**asked["engine"]).llm_engine
         self._core = self._engine.engine_core.engine_core
         self.position: hooks.DialPosition | None = None
-        self._way: hooks.DialWay | None = None
+        self._own = OwnTime()
         self._asked, self._plain = 0, bool(asked["engine"].get("skip_tokenizer_init"))
         self.trace: list[tuple[int, int, int]] = []
         self.offered = self._offer() if asked["dial"] else {}
+        self._started = self.position.tokens if self.position else 0
         self._follow()
 
     def _offer(self) -> dict[str, Any]:
@@ -43,12 +44,11 @@ class DialWorker:
         handler = logging.Handler()
         handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
         log.addHandler(handler)
+        engine = self._core.scheduler, self._core.model_executor.driver_worker.worker.model_runner
+        self._own.before_hooks(*engine)
         self.position = plugin.offer(self._core)
+        self._own.after_hooks(*engine)
         log.removeHandler(handler)
-        if self.position is not None:
-            cell = dial.cell(plugin._case(self._core))
-            off = cell.off is dial.DialOff.SKIPPED
-            self._way = hooks.DialWay(started=self.position.tokens, skip=off, cut=cell.cut)
         return {"offered": self.position is not None, "log": lines, "seconds": round(time.monotonic() - begun, 2)}
 
     def _follow(self) -> None:
@@ -78,7 +78,7 @@ class DialWorker:
             "sizes": list(graphs.cudagraph_capture_sizes or ()),
             "async_scheduling": bool(scheduler.async_scheduling),
             "scheduler": type(self._core.scheduler).__name__,
-            "started": self._way.started if self._way else 0,
+            "started": self._started,
             **self._core.collective_rpc(_runner_facts)[0],
             **self.offered,
         }
@@ -107,11 +107,12 @@ class DialWorker:
         for _ in range(asked["warm"]):
             self._engine.step()
         self.trace.clear()
-        spent, lengths, first = list[float](), dict[str, int](), dict[str, int]()
+        spent, own, lengths, first = list[float](), list[float](), dict[str, int](), dict[str, int]()
         for _ in range(asked["steps"]):
-            begun = time.perf_counter()
+            self._own.seconds, begun = 0.0, time.perf_counter()
             done = self._engine.step()
             spent.append(time.perf_counter() - begun)
+            own.append(self._own.seconds)
             for each in done:
                 lengths[each.request_id] = len(each.outputs[0].token_ids)
                 first.setdefault(each.request_id, lengths[each.request_id])
@@ -120,23 +121,10 @@ class DialWorker:
         return {
             "mean_ms": round(1000 * statistics.fmean(spent), 4),
             "quarters_ms": quarters,
+            "hooks_us": round(1e6 * statistics.median(own), 1),
             "tokens": sum(lengths.values()) - sum(first.values()),
             "steps": asked["steps"] - 1,
         }
-
-    def hooks(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Put the hooks in or take them out, for the cost of a dial at rest."""
-        if asked["on"] == (self.position is not None):
-            return {}
-        if asked["on"] and self._way is not None:
-            output: Any = importlib.import_module("vllm.v1.core.sched.output")
-            self.position = hooks.on_scheduler(self._core.scheduler, self._way, output.SchedulerOutput)
-            missing = [each for each in self._core.collective_rpc(hooks.on_worker, args=(self._way,)) if each]
-            return {"missing": missing}
-        hooks.off_scheduler(self._core.scheduler)
-        self._core.collective_rpc(hooks.off_worker)
-        self.position = None
-        return {}
 
     def _add(self, prompt: str | list[int], tokens: int) -> str:
         self._asked += 1
