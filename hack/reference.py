@@ -9,7 +9,7 @@ import importlib
 import inspect
 import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -121,11 +121,23 @@ def runtime_page(text: str) -> str:
 
 
 def dial_page(text: str) -> str:
-    """docs/dial.md: how soon pods follow, and what requests notice, as tests/node/test_dial_times.py measured it."""
-    times, requests = (
-        json.loads((_DOCS / "dial" / f"{name}.json").read_text("utf-8")) for name in ("times", "requests")
+    """docs/dial.md: how soon pods follow, and what requests notice (tests/node/test_dial_times.py); how fast an engine
+    is at each end of the dial (`python -m lab.engine dial`).
+    """
+    times, requests, engine = (
+        json.loads((_DOCS / "dial" / f"{name}.json").read_text("utf-8")) for name in ("times", "requests", "engine")
     )
-    return filled(text, "docs/dial.md", {"times": times, "requests": {"requests": requests}})
+    speed = {"engine": engine, **dial_speed(engine["measured"])}
+    return filled(text, "docs/dial.md", {"times": times, "requests": {"requests": requests}, "speed": speed})
+
+
+def dial_speed(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Speeds at each end of the dial, of an engine without speculation, by method and batch; and the cost at rest."""
+    compared = [each for each in measured["speed"].values() if "of_baseline" in each]
+    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    for each in compared:
+        rows.setdefault((each["engine"], each["batch"]), {})["all" if each["dial"] else "off"] = each["of_baseline"]
+    return {"rows": rows, "rounds": len(compared[0]["blocks"]), "idle": next(iter(measured["idle"].values()))}
 
 
 def versioning_page(text: str) -> str:

@@ -37,7 +37,7 @@ _SOON: Final = 0.3
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
-_HEARD: Final = 1.0
+_HEARD: Final = 0.5
 """Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. A setting
 that was not shown by then is written again, later and later.
 """
@@ -238,7 +238,7 @@ def _unheard(view: DialView, dial: DialMemory, written: Mapping[str, WrittenSett
     return {
         pod
         for pod in late
-        if now - max(at.get(pod, -math.inf), dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)
+        if now - at.get(pod, dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)
     }
 
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.unit.bodies import make_pod
 from tests.unit.builders import Body
 from tests.unit.stage import Stage, busy, watching
@@ -55,7 +56,7 @@ async def test_the_pods_get_their_setting_at_once_and_the_status_shows_what_they
     assert (stage.cluster.status["dial"]["tokens"], stage.cluster.status["dial"]["inForce"]) == (0, 0)
     assert "drafted" not in stage.cluster.status["serving"], "no pod has answered"
     deliver(stage)
-    await stage.run(1)
+    await stage.run(0.4)
     assert stage.cluster.status["dial"]["inForce"] == 0
     stage.drafting = drafts(0)
     await stage.run(1)
@@ -63,6 +64,17 @@ async def test_the_pods_get_their_setting_at_once_and_the_status_shows_what_they
     assert [stage.cluster.status["serving"][each] for each in ("tokens", "drafted")] == [K, 0]
     assert [each.reason for each in stage.events if "Dial" in each.reason] == ["Dialled"]
     assert len(stage.cluster.settings) == 1, "a pod is written once"
+
+
+async def test_a_setting_that_a_kubelet_does_not_show_is_written_again() -> None:
+    """A second one may wait for a minute behind the first."""
+    stage, _ = await watching()
+    stage.drafting = drafts(K)
+    stage.sis |= {"annotations": {DIAL_ANNOTATION: "off"}}
+    await stage.run(0.8)
+    first, again = settings(stage)
+    assert (first[1] or {})["tokens"] == (again[1] or {})["tokens"] == 0
+    assert (again[1] or {})["time"] - (first[1] or {})["time"] == pytest.approx(0.6, abs=0.11)
 
 
 async def test_a_window_with_the_dial_at_nothing_is_not_held_against_the_draft() -> None:
