@@ -45,6 +45,8 @@ class WindowMetrics:
     speedup: float | None = _number("Baseline time per output token / that with speculation, at the same load.")
     speedup_low: float | None = _number("Lower end of its 95 % interval.")
     speedup_high: float | None = _number("Upper end of its 95 % interval.")
+    gain_high: float | None = _number("Upper bound of the gain that the dips in the engines show; no proof of one.")
+    dips: int | None = _number("Dips that this bound is of.")
     time_per_output_token_seconds: float | None = _number("Mean over the requests that ended in that window.")
     plain_time_per_output_token_seconds: float | None = _number(
         "Time per output token of the baseline, at the same load."
@@ -196,7 +198,7 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
     each of its windows would be Inconclusive.
     """
     evidence, against, verdict, drafts = judged.evidence, judged.comparison, judged.verdict, judged.evidence.drafts
-    limits, seen = found.thresholds, yield_of(judged, is_baseline=found.plan.speculation is None)
+    gain, limits, seen = judged.gain, found.thresholds, yield_of(judged, is_baseline=found.plan.speculation is None)
     silent = limits is None or limits.silent
     rates = (each / drafts for each in evidence.accepted_per_position[:MOST_POSITIONS]) if drafts else ()
     return WindowMetrics(
@@ -206,6 +208,8 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
         speedup=None if against is None else against.speedup,
         speedup_low=None if against is None else against.low,
         speedup_high=None if against is None else against.high,
+        gain_high=None if gain is None else gain.high,
+        dips=None if gain is None else gain.dips,
         time_per_output_token_seconds=evidence.token_time.times.mean,
         plain_time_per_output_token_seconds=None if against is None else against.baseline,
         tokens_per_second=evidence.generation_tokens / evidence.seconds,

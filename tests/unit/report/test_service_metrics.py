@@ -14,6 +14,7 @@ from tests.unit.builders import (
     make_comparison,
     make_dry_run,
     make_evidence,
+    make_gain,
     make_good,
     make_rollback,
     make_state,
@@ -59,13 +60,14 @@ def nothing_is_left() -> Iterator[None]:
 def test_a_window_is_shown_with_its_numbers() -> None:
     """Acceptance, length, each position, speed with its interval, the verdict, and when that was proved."""
     passed = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="", at=100.0)
-    window = judged(passed, comparison=make_comparison(1.5))
+    window = judged(passed, comparison=make_comparison(1.5), gain=make_gain(0.875))
     service_metrics.observe(OURS, found(make_state(), judged=window), {}, silent=SILENT, stalled=False)
     shown = series()
     assert shown["specdec_acceptance_rate"] == pytest.approx(0.8)
     assert shown["specdec_acceptance_length"] == pytest.approx(4.2)
     assert [shown[f"specdec_position_acceptance_rate {each}"] for each in range(4)] == pytest.approx([0.8] * 4)
     assert [shown[f"specdec_speedup{end}"] for end in ("_low", "", "_high")] == pytest.approx([1.4, 1.5, 1.6])
+    assert (shown["specdec_gain_high"], shown["specdec_dips"]) == (0.875, 40)
     assert shown["specdec_verdict Pass Accepted"] == 1
     assert shown["specdec_evidence_timestamp_seconds"] == 100.0
     assert shown["specdec_pods_without_metrics"] == 2
@@ -94,6 +96,7 @@ def test_an_inconclusive_window_keeps_the_time_of_the_last_evidence() -> None:
     assert shown["specdec_evidence_timestamp_seconds"] == 100.0
     assert "specdec_acceptance_rate" not in shown, "nothing was drafted, so there is none"
     assert "specdec_position_acceptance_rate 0" not in shown
+    assert not {"specdec_gain_high", "specdec_dips"} & shown.keys(), "too few dips"
 
 
 WINDOW_NAMES = (
@@ -212,7 +215,7 @@ def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
         verdict = Verdict(outcome=list(Outcome)[number % 3], reason=list(Reason)[number % len(Reason)], message="")
         rollback = make_rollback(reason, good=make_good() if number % 2 else None)
         state = make_state(phase, rollback=rollback, dry_run=make_dry_run())
-        window = judged(verdict, make_evidence(tokens=128), comparison=make_comparison())
+        window = judged(verdict, make_evidence(tokens=128), comparison=make_comparison(), gain=make_gain())
         seen = found(state, judged=window, thresholds=limits(speedup=1.0))
         service_metrics.observe(OURS, seen, FULL, silent=SILENT, stalled=bool(number % 2))
         most = max(most, len(series()))
@@ -220,7 +223,7 @@ def test_a_sis_has_a_bounded_number_of_series_whatever_happens_to_it() -> None:
         told = reason if reason in ROLLBACK_REASONS else "Other"
         serves = phase is not Phase.RESPONDING
         assert words == [f"specdec_rolled_back {told} {rollback.to}"] * serves
-    assert most <= service_metrics.MOST_SERIES <= 82
+    assert most <= service_metrics.MOST_SERIES <= 84
     assert {each.value for each in Target} == {"LastGood", "Baseline"}
 
 
