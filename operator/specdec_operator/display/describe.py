@@ -106,14 +106,24 @@ def _served(service: Untrusted, block: Untrusted) -> str:
     if (good := service.of("status", "guard", "rollback", "good")).there:
         return known_good(good)
     spec = service.of("spec", "speculation")
-    if all(spec.of(name).text in ("", block.of(name).text) for name in ("method", "tokens")):
+    status = service.of("status")
+    used = {"method": block.of("method").text, "tokens": tokens_in_force(status).text}
+    if all(spec.of(name).text in ("", each) for name, each in used.items()):
         return "as asked"
-    return method_and_tokens(block)
+    return method_and_tokens(status)
 
 
-def method_and_tokens(block: Untrusted) -> str:
-    """What the pods are asked for, in short."""
-    return joined(", ", block.of("method").text, per_step(block.of("tokens")))
+def method_and_tokens(status: Untrusted) -> str:
+    """What the pods draft, in short."""
+    return joined(", ", status.of("serving", "method").text, per_step(tokens_in_force(status)))
+
+
+def tokens_in_force(status: Untrusted) -> Untrusted:
+    """K that the pods draft: what all of them report while the dial is set (not there if they differ, or one does not
+    report it), else that of their flags.
+    """
+    drafted, dialled = status.of("serving", "drafted"), status.of("dial", "tokens").whole is not None
+    return drafted if drafted.whole is not None or dialled else status.of("serving", "tokens")
 
 
 def known_good(good: Untrusted) -> str:
@@ -172,7 +182,7 @@ def line_without_time(service: Untrusted, now: datetime) -> str:
     guard, serving = status.of("guard"), status.of("serving")
     rate, speedup = status.of("acceptance", "rate").number, status.of("performance", "speedup").number
     values = {
-        "K": serving.of("tokens" if status.of("dial", "tokens").whole is None else "drafted").text,
+        "K": tokens_in_force(status).text,
         "accept": "" if rate is None else f"{rate:.2f}",
         "speedup": "" if speedup is None else f"{speedup:.2f}",
         "verdict": guard.of("verdict").text,

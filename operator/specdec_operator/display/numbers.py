@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from specdec_operator.display.describe import joined
+from specdec_operator.display.describe import joined, tokens_in_force
 from specdec_operator.display.untrusted import Untrusted
 
 STATE_TONES: Final = {
@@ -106,12 +106,12 @@ def _between(row: Untrusted) -> str:
 
 
 def _marks(tokens: int | None, service: Untrusted) -> tuple[str, ...]:
-    places = {
-        "in use": ("status", "serving", "tokens"),
-        "requested": ("spec", "speculation", "tokens"),
-        "recommended": ("status", "guard", "recommendation", "tokens"),
+    known = {
+        "in use": tokens_in_force(service.of("status")),
+        "requested": service.of("spec", "speculation", "tokens"),
+        "recommended": service.of("status", "guard", "recommendation", "tokens"),
     }
-    return tuple(mark for mark, place in places.items() if tokens == service.of(*place).whole)
+    return tuple(mark for mark, each in known.items() if tokens == each.whole)
 
 
 def loads(status: Untrusted, performance: Untrusted, about: str = "±") -> tuple[tuple[str, ...], ...]:

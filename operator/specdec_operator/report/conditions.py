@@ -83,6 +83,13 @@ class Findings:
             return self.plan.tokens
         return (self.asked.tokens or 0) if self.asked else 0
 
+    @property
+    def drafted(self) -> int | None:
+        """K in force: `tokens` or, while the dial is set, what all pods report; None if they differ, or one does not
+        report it.
+        """
+        return self.tokens if self.dial.request is None else self.dial.drafted
+
 
 Wanted = tuple[str, str, str]
 """Status, reason, message."""

@@ -75,7 +75,10 @@ class StateMetrics:
     rollbacks: int = _number("Rollbacks so far whose pods have served, as kept in the status.")
     pods_without_metrics: int = _number("Pods that returned no metrics at the last read.")
     tokens_asked: int | None = _number("Requested K; 0 without speculation, absent if the draft decides it.")
-    tokens_served: int = _number("K in use; 0 without speculation, and if the draft decides it.")
+    tokens_served: int | None = _number(
+        "K in force: of the flags or, while the dial is set, what all pods report; absent while they do not. "
+        "0 without speculation, and if the draft decides it."
+    )
     acceptance_rate_threshold: float | None = _number("The acceptance below which a window fails.")
     speedup_threshold: float | None = _number("The speedup below which a window fails.")
     dial_tokens: int | None = _number("Draft tokens that the dial asks the running pods for; absent: as the flags.")
@@ -173,7 +176,7 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         rolled_back=(why, rollback.to.value) if rollback and state.rolled_back else None,
         pods_without_metrics=silent,
         tokens_asked=asked.tokens if asked else 0,
-        tokens_served=found.tokens,
+        tokens_served=found.drafted,
         acceptance_rate_threshold=limits.acceptance_rate if limits else None,
         speedup_threshold=limits.speedup if limits else None,
         dial_tokens=found.dial.request.lasting if found.dial.request else None,

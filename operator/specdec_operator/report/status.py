@@ -102,7 +102,7 @@ def _serving(found: Findings) -> api.Serving:
         speculating=speculation is not None,
         method=speculation.method.value if speculation else "none",
         tokens=found.tokens,
-        drafted=found.tokens if found.dial.request is None else found.dial.drafted,
+        drafted=found.drafted,
         revision=found.revision,
         inference_service=guest.resource if guest else f"inferenceservices.{KSERVE_GROUP}/{found.name}",
         url=found.url,

@@ -124,7 +124,7 @@ def row_of(body: Mapping[str, Any]) -> FleetRow:
         phase=status.of("phase").text or NEW,
         concern=concern_of(service),
         why=joined(": ", status.of("reason").text, status.of("message").text),
-        served=method_and_tokens(serving) if serving.of("speculating").flag else "plain" if serving.there else "",
+        served=method_and_tokens(status) if serving.of("speculating").flag else "plain" if serving.there else "",
         rate=measured.of("acceptance", "rate").number,
         wanted=guard.of("thresholds", "acceptanceRate").number,
         speedup=measured.of("performance", "speedup").number,

@@ -151,7 +151,25 @@ def test_the_line_for_a_pipe_has_the_tokens_in_force_while_the_dial_is_set(
     line = line_without_time(Untrusted({"status": status}), NOW)
     assert line == " ".join(filter(None, ("Dialled draft_model", shown_as)))
     del status["dial"]
-    assert "K=4" in line_without_time(Untrusted({"status": status}), NOW)
+    serving.pop("drafted", None)
+    assert "K=4" in line_without_time(Untrusted({"status": status}), NOW), "also of an older operator"
+
+
+@pytest.mark.parametrize(
+    ("drafted", "served", "marked"),
+    [({"drafted": 1}, "eagle3, 1 token per step", ["1"]), ({"drafted": 2}, "as asked", ["2"]), ({}, "eagle3", [])],
+)
+def test_what_the_pods_draft_is_shown_as_served_and_as_in_use(
+    drafted: dict[str, int], served: str, marked: list[str]
+) -> None:
+    """While the dial is set: what they report, and no number as long as they do not."""
+    service = loaded("reduced")
+    service["spec"]["speculation"]["tokens"] = 2
+    service["status"]["dial"] = {"tokens": 1, "pods": 2}
+    service["status"]["serving"] |= drafted
+    text = shown(service)
+    assert f"served     {served} (revision" in text
+    assert [each.split()[0] for each in text.splitlines() if "in use" in each] == marked
 
 
 def test_a_list_in_a_pipe_has_every_name_in_full(capsys: pytest.CaptureFixture[str]) -> None:

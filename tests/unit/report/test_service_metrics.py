@@ -24,6 +24,7 @@ from tests.wire.pods import EngineStandIn
 
 from specdec_operator import metrics
 from specdec_operator.guard.decisions import Lowering, Target
+from specdec_operator.guard.dial import DialAnswer, DialRequest, DialView
 from specdec_operator.guard.state import Phase
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.report import service_metrics
@@ -74,6 +75,16 @@ def test_a_window_is_shown_with_its_numbers() -> None:
     assert (shown["specdec_tokens_asked"], shown["specdec_tokens_served"]) == (4, 4)
     assert (shown["specdec_acceptance_rate_threshold"], shown["specdec_speculating"]) == (0.3, 1)
     assert shown["specdec_service_info draft_model cpu Enforce"] == 1
+
+
+@pytest.mark.parametrize(("answers", "served"), [({"a": 0, "b": 0}, 0), ({"a": 0, "b": 4}, None), ({"a": 0}, None)])
+def test_the_served_tokens_are_those_that_the_pods_report(answers: dict[str, int], served: int | None) -> None:
+    """While the dial is set; none while they differ, or one does not report it."""
+    request = DialRequest(tokens=0, reason="Requested", message="")
+    told = {pod: DialAnswer(offered=True, why="", tokens=tokens, started=4) for pod, tokens in answers.items()}
+    view = DialView(request=request, pods=("a", "b"), answers=told)
+    service_metrics.observe(OURS, found(make_state(), dial=view), {}, silent=SILENT, stalled=False)
+    assert series().get("specdec_tokens_served") == served
 
 
 def test_one_phase_and_one_verdict_are_true_at_a_time() -> None:

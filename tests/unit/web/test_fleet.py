@@ -127,3 +127,12 @@ def test_a_row_shows_what_is_served() -> None:
         "",
         "eagle3, 4 tokens per step",
     ]
+
+
+@pytest.mark.parametrize(("drafted", "served"), [({"drafted": 0}, "eagle3, 0 tokens per step"), ({}, "eagle3")])
+def test_a_row_shows_what_the_pods_draft_while_the_dial_is_set(drafted: dict[str, int], served: str) -> None:
+    """No number as long as they do not all report the same."""
+    body = sample("watching")
+    body["status"]["dial"] = {"tokens": 0, "pods": 3}
+    body["status"]["serving"] |= drafted
+    assert row_of(body).served == served
