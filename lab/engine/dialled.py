@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,27 +147,45 @@ def run(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
         return found | _refused(engine, folder)
 
 
-def _arm(
-    engine: server.EngineServer, folder: DialFolder, texts: list[str], rest: list[list[int]], tokens: int
-) -> dict[str, Any]:
-    folder.ask(tokens, tokens)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Token ids of the answers at one value of the dial, and the page of metrics before and after."""
+
+    answers: list[list[int]]
+    before: str
+    after: str
+
+    def clocked(self, name: str, **labels: object) -> float:
+        """What a counter of the step clock counted meanwhile, over all kinds that have these labels."""
+        return _clocked(self.after, name, **labels) - _clocked(self.before, name, **labels)
+
+
+def _asked_at(engine: server.EngineServer, folder: DialFolder, texts: Sequence[str], tokens: int, number: int) -> Asked:
+    """Turn the dial and ask for all texts once it is in force. number: of the setting."""
+    folder.ask(tokens, number)
     in_force(engine, tokens)
     time.sleep(_CLOCK)
     before = engine.counters()
     got = answers(engine, texts, lambda: None)
     time.sleep(_CLOCK)
-    after = engine.counters()
-    alike = sum(one == other for one, other in zip(got, rest, strict=True))
-    timed = {name: _clocked(after, name, tokens=tokens) - _clocked(before, name, tokens=tokens) for name in _TIMED}
-    generated = (metrics.total(after, metrics.GENERATED) or 0.0) - (metrics.total(before, metrics.GENERATED) or 0.0)
-    return {"alike": alike, "timed": timed, "generated": generated, **server.moved(before, after)}
+    return Asked(answers=got, before=before, after=engine.counters())
+
+
+def _arm(
+    engine: server.EngineServer, folder: DialFolder, texts: list[str], rest: list[list[int]], tokens: int
+) -> dict[str, Any]:
+    seen = _asked_at(engine, folder, texts, tokens, tokens)
+    alike = sum(one == other for one, other in zip(seen.answers, rest, strict=True))
+    timed = {name: seen.clocked(name, tokens=tokens) for name in _TIMED}
+    before, after = (metrics.total(each, metrics.GENERATED) or 0.0 for each in (seen.before, seen.after))
+    return {"alike": alike, "timed": timed, "generated": after - before, **server.moved(seen.before, seen.after)}
 
 
 def _clocked(page: str, name: str, **labels: object) -> float:
     """A counter of the step clock, summed up over all kinds that have these labels."""
     wanted = [f'{label}="{value}"' for label, value in labels.items()]
     lines = (line for line in page.splitlines() if all(each in line for each in wanted))
-    return metrics.total("\n".join(lines), f"specdec_engine_{name}_total") or 0.0
+    return metrics.total("\n".join(lines), f"{metrics.CLOCK}{name}_total") or 0.0
 
 
 def dipped(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
@@ -198,17 +217,11 @@ class _Seen:
         self, engine: server.EngineServer, folder: DialFolder, texts: list[str], tokens: int, number: int
     ) -> list[list[int]]:
         """Turn the dial, ask once more, and add what was counted; return the answers."""
-        folder.ask(tokens, number)
-        in_force(engine, tokens)
-        time.sleep(_CLOCK)
-        before = engine.counters()
-        got = answers(engine, texts, lambda: None)
-        time.sleep(_CLOCK)
-        after = engine.counters()
+        seen = _asked_at(engine, folder, texts, tokens, number)
         for name in self.sums:
             labels = {"tokens": tokens, "batch": CLIENTS} | ({"prompt": "false"} if name in _STEPS else {})
-            self.sums[name] += _clocked(after, name, **labels) - _clocked(before, name, **labels)
-        return got
+            self.sums[name] += seen.clocked(name, **labels)
+        return seen.answers
 
 
 def _refused(engine: server.EngineServer, folder: DialFolder) -> dict[str, Any]:
