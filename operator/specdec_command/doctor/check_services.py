@@ -50,6 +50,7 @@ def check(snapshot: Snapshot) -> Iterator[DoctorFinding]:
         yield from _conditions(service)
         yield from _acceptance(service)
     for service in guarded(snapshot):
+        yield from _loss(service)
         yield from _hangs(service)
 
 
@@ -123,6 +124,22 @@ def _acceptance(service: ExaminedService) -> Iterator[DoctorFinding]:
     readings = (CacheReading(used=row[0], drafts=row[1], draft_tokens=row[2], accepted_tokens=row[3]) for row in rows)
     if fall := length_fall(readings):
         yield finding("AcceptanceFalls", service.about, f"service {service.about}: {fall.message}", WAYS_OUT)
+
+
+def _loss(service: ExaminedService) -> Iterator[DoctorFinding]:
+    """Whether dips show that the engine is slower with the draft, while the guard would act and may not: mode Observe,
+    or a hold.
+    """
+    status = service.body.of("status")
+    high, limit = status.of("performance", "gainHigh").number, status.of("guard", "thresholds", "speedup").number
+    if high is None or high >= (1.0 if limit is None else limit) or not status.of("guard", "would").there:
+        return
+    dips, place = status.of("performance", "dips").text, f"{service.name} -n {service.namespace}"
+    what = f"the gain of service {service.about} in its engines is at most {high:.2f} ({dips} dips)"
+    fix = (
+        f"specdec rollback {place}, or let the guard act: guard.mode Enforce, and specdec release {place} if it is held"
+    )
+    yield finding("LossObserved", service.about, what, fix)
 
 
 def _hangs(service: ExaminedService) -> Iterator[DoctorFinding]:

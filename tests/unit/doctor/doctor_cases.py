@@ -12,6 +12,16 @@ FALLING = [
     {"used": 0.9, "drafts": 500, "draftTokens": 2000, "acceptedTokens": 800},
 ]
 """As a status keeps the windows by the share of the KV cache in use."""
+WOULD = {"action": "RollBack", "reason": "SlowerThanPlain"}
+"""As a status keeps what the guard would do in mode Observe."""
+
+
+def losing(guard: Raw, high: float = 0.87) -> Change:
+    """Dips that show a gain of at most so much, and what the status has of the guard."""
+    return both(
+        put("services", "items", 0, "status", "performance", to={"gainHigh": high, "dips": 214}),
+        put("services", "items", 0, "status", "guard", to=guard),
+    )
 
 
 def put(*path: str | int, to: Any) -> Change:
@@ -258,6 +268,11 @@ CASES: list[tuple[str, Change, tuple[str, ...]]] = [
     ("ArtifactsNotStaged", says("ArtifactsStaged", "False", "ClaimNotFound"), ("ClaimNotFound",)),
     ("ServiceRolledBack", says("RolledBack", "True", "AcceptanceRateLow"), ("specdec retry llama -n team",)),
     (
+        "LossObserved",
+        losing({"would": WOULD}),
+        ("team/llama in its engines is at most 0.87 (214 dips)", "specdec rollback llama -n team"),
+    ),
+    (
         "AcceptanceFalls",
         put("services", "items", 0, "status", "memory", to={"acceptanceByCacheUse": FALLING}),
         ("team/llama: the acceptance length falls from 3.80 to 2.60", "trained on long contexts"),
@@ -316,6 +331,9 @@ QUIET: dict[str, Change] = {
         asking(guard={"source": {"prometheus": {"url": "http://prometheus:9090"}}}),
         put(*_TEAM, "policies", "items", to=[policy("Ingress")]),
     ),
+    "dips that show a loss to a guard that may act": losing({"verdict": "Fail"}),
+    "dips that show no loss": losing({"would": WOULD}, high=1.0),
+    "a lower minimum of the user's": losing({"would": WOULD, "thresholds": {"speedup": 0.8}}),
     "a service that is a few seconds old": both(
         put("services", "items", 0, "status", to={}),
         put("services", "items", 0, "metadata", "creationTimestamp", to="2026-11-20T12:00:10Z"),
