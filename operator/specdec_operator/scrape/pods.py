@@ -53,7 +53,8 @@ def without_gone(silences: Silences, timeout: float, now: float) -> dict[str, Si
 
 
 _LOG = logging.getLogger(__name__)
-_MOST_BYTES: Final = 2 * 1024 * 1024
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""Of a page, unless its reader knows better."""
 _LONG: Final = 64 * 1024
 """Characters of a page that is longer than that of an engine, which has 45 kB."""
 _MOST_REFUSAL: Final = 2048
@@ -104,8 +105,10 @@ class BoundedReader:
         if self._session is not None:
             await self._session.close()
 
-    async def body(self, method: str, url: str, **more: Any) -> bytes:
-        """An answer. Raises one of FAILURES: HttpError for another status than 200, ValueError for more than 2 MiB."""
+    async def body(self, method: str, url: str, *, most: int = MOST_BYTES, **more: Any) -> bytes:
+        """An answer of at most so many bytes, 2 MiB by default. Raises one of FAILURES: HttpError for another status
+        than 200, ValueError for more bytes.
+        """
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=self._connector(),
@@ -121,8 +124,8 @@ class BoundedReader:
                 raise HttpError(response.status, words.decode(errors="replace"), response.headers.get("Location", ""))
             async for chunk in response.content.iter_any():
                 body += chunk
-                if len(body) > _MOST_BYTES:
-                    raise ValueError(f"more than {_MOST_BYTES} bytes")
+                if len(body) > most:
+                    raise ValueError(f"more than {most} bytes")
         return bytes(body)
 
 
@@ -147,10 +150,10 @@ class PodMetrics(BoundedReader):
         readings = await asyncio.gather(*(self._read_one(namespace, pod, url, access) for pod, url in urls.items()))
         return dict(zip(urls, readings, strict=True))
 
-    async def page(self, namespace: str, url: str, access: Access = _PLAIN) -> bytes:
-        """A page of a pod. Raises one of FAILURES."""
+    async def page(self, namespace: str, url: str, access: Access = _PLAIN, *, most: int = MOST_BYTES) -> bytes:
+        """A page of a pod, of at most so many bytes. Raises one of FAILURES."""
         async with self.places.place(namespace):
-            return await self.body("GET", url, **access.options())
+            return await self.body("GET", url, most=most, **access.options())
 
     async def _read_one(self, namespace: str, pod: str, url: str, access: Access) -> Counters | Unread:
         now = asyncio.get_running_loop().time()

@@ -14,7 +14,7 @@ from specdec_operator.errors import Invalid, Unavailable
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.observe.pods import ENGINE_PORT
 from specdec_operator.scrape.access import AccessReader
-from specdec_operator.scrape.pods import FAILURES, PodMetrics
+from specdec_operator.scrape.pods import FAILURES, MOST_BYTES, PodMetrics
 from specdec_operator.scrape.prometheus import PrometheusReader, allowed
 
 FACTS: Final = "/specdec/facts"
@@ -23,6 +23,8 @@ DIAL: Final = "/specdec/dial"
 """The path at which it shows what its engine drafts."""
 _DIAL_WITHIN: Final = 1.0
 """Seconds in which a pod answers what its engine drafts: it reads one small file."""
+_MOST_DIAL_BYTES: Final = 16 * 1024
+"""Of that page, which has some 500: all pods of a service are read at once, and their answers are kept together."""
 _OLDEST: Final = 2.0
 """Intervals: a sample that is older shows nothing about now. A server that scrapes as often is one scrape behind."""
 
@@ -97,14 +99,14 @@ class MetricsSource:
         """What the engine at an address drafts; None if it does not answer with it, or not at once."""
         try:
             async with asyncio.timeout(_DIAL_WITHIN):
-                return await self._page(namespace, address, DIAL, port)
+                return await self._page(namespace, address, DIAL, port, most=_MOST_DIAL_BYTES)
         except TimeoutError:
             return None
 
-    async def _page(self, namespace: str, address: str, path: str, port: int) -> bytes | None:
+    async def _page(self, namespace: str, address: str, path: str, port: int, most: int = MOST_BYTES) -> bytes | None:
         try:
             refuse_address(address, local=self._local)
-            return await self._pods.page(namespace, _at(address, path, port))
+            return await self._pods.page(namespace, _at(address, path, port), most=most)
         except (Unavailable, *FAILURES):
             return None
 

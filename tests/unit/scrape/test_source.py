@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from tests.hostile_http import HostileServer, answering
 
 from specdec_operator.api.guard import Guard, Prometheus
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.counters import Counters, Unread
 from specdec_operator.scrape.access import AccessReader
+from specdec_operator.scrape.pods import PodMetrics
 from specdec_operator.scrape.source import MetricsSource, is_local, refuse_source
 
 PLAIN = AccessReader(None, lambda: 0.0)  # type: ignore[arg-type]
@@ -78,6 +81,18 @@ async def test_an_address_that_no_pod_has_is_not_asked(address: str, local: bool
         unread = found["pod-0"]
         assert isinstance(unread, Unread)
         assert address in unread.words
+
+
+@pytest.mark.parametrize(("size", "read_whole"), [(16 * 1024, True), (16 * 1024 + 1, False)])
+async def test_of_the_page_of_the_dial_so_much_is_read(size: int, read_whole: bool) -> None:
+    """All pods of a service are read at once, and what they answer is kept together."""
+    async with HostileServer({"/specdec/dial": answering(b" " * size)}) as server:
+        url = urlsplit(server.url)
+        pods = PodMetrics(timeout=5.0, limit=2)
+        readers = MetricsSource(pods, Asked(), PLAIN, clock=lambda: 1000.0, local=True)  # type: ignore[arg-type]
+        page = await readers.dial("team-a", url.hostname or "", port=url.port or 0)
+        await pods.close()
+    assert (page is not None) is read_whole
 
 
 @pytest.mark.parametrize(
