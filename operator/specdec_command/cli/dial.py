@@ -69,6 +69,15 @@ def ended(service: Untrusted, value: str) -> tuple[bool, str] | None:
     return None
 
 
+def without_dial(service: Untrusted) -> str:
+    """Why no pod of a service has a dial, by its spec; empty if some may."""
+    if service.of("spec", "deploymentRef").there:
+        return "the operator writes nothing to the pods of a Deployment, so no pod has a dial"
+    guards = service.of("spec", "inferenceServiceRef").there  # whose own flags ask for speculation
+    asks = guards or service.of("spec", "speculation").there
+    return "" if asks else "the service requests no speculation, so no pod has a dial"
+
+
 def dial(
     name: Name,
     value: Value,
@@ -92,8 +101,8 @@ async def _dial(where: ClusterChoice, name: str, value: str, text: str | None, *
         service = Untrusted(await client.annotate(name, names.DIAL_ANNOTATION, text))
         asked = "as spec.speculation defines" if text is None else text
         typer.echo(f"{name}: the running engines are to draft: {asked}")
-        if not service.of("spec", "speculation").there:
-            typer.echo(f"{name}: the service requests no speculation, so no pod has a dial", err=True)
+        if why := without_dial(service):
+            typer.echo(f"{name}: {why}", err=True)
         return await _awaited(client, name, value) if wait else 0
 
 

@@ -61,6 +61,22 @@ def test_it_is_done_when_every_pod_answers_so(service: Untrusted, value: str, go
     assert (found and found[0]) is good
 
 
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"model": {}, "speculation": {"method": "ngram"}}, ""),
+        ({"inferenceServiceRef": {"name": "theirs"}}, ""),
+        ({"model": {}}, "requests no speculation"),
+        ({"deploymentRef": {"name": "theirs"}}, "pods of a Deployment"),
+    ],
+)
+def test_a_spec_shows_that_no_pod_has_a_dial(spec: dict[str, Any], words: str) -> None:
+    """A guest's own flags may ask for speculation."""
+    found = dial.without_dial(Untrusted({"spec": spec}))
+    assert words in found
+    assert bool(words) is bool(found)
+
+
 @pytest.mark.parametrize("words", [["dial"], ["dial", "llama"], ["dial", "llama", "on"], ["dial", "llama", "-1"]])
 def test_a_wrong_command_line_is_refused_before_anything_is_asked(words: list[str]) -> None:
     """With the values that it takes."""
