@@ -100,8 +100,8 @@ class GuestRefs(Part):
     inference_service_ref: Ref | None = Field(
         None,
         description="An existing InferenceService of this namespace whose pods run vLLM. The guard reads and judges "
-        "it. The operator changes only its speculative flag, and only with guard.mode Enforce and its "
-        "owner's annotation specdec.io/enforce=true.",
+        "it. The operator changes only its speculative flag and the dial of its pods, and only with guard.mode Enforce "
+        "and its owner's annotation specdec.io/enforce=true.",
     )
     deployment_ref: Ref | None = Field(
         None,

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from specdec_operator.api.canonical import digest_of
 from specdec_operator.api.guest import GuestRef
 from specdec_operator.errors import Invalid
+from specdec_operator.guest.dial import dial_revision
 from specdec_operator.guest.flags import GuestEngine, engine_of
 from specdec_operator.guest.own_flags import OwnFlags
 from specdec_operator.observe.pods import ENGINE_PORT, DeploymentView, PodView, deployment_view, pod_view
@@ -118,7 +119,8 @@ def guest_pod(body: Body, engine: ParsedEngine) -> GuestPod:
     """A pod by what its engine asks for."""
     meta = body["metadata"]
     made = str(meta.get("creationTimestamp", "")), str(meta["name"])
-    seen = replace(pod_view(body, engine=engine.engine.container), revision=engine.revision)
+    seen = pod_view(body, engine=engine.engine.container)
+    seen = replace(seen, revision=engine.revision, dial_revision=dial_revision(body))
     return GuestPod(view=seen, engine=engine, made=made)
 
 

@@ -56,7 +56,8 @@ class PodView:
     pending: the cluster's message why the pod is not scheduled, and since when. ready_since: since when it is ready.
     Both times are epoch seconds. evicted: why the kubelet threw it out.
     folders: sub-paths of volumes that its engine has mounted. on_host: whether its address is that of its node.
-    dial: the setting in its annotation; empty without one. uid: its own.
+    dial: the setting in its annotation; empty without one. dial_revision: what a setting must name to be followed;
+    empty if the pod is known to have no dial. uid: its own.
     """
 
     name: str
@@ -74,6 +75,7 @@ class PodView:
     folders: frozenset[str] = frozenset()
     on_host: bool = False
     dial: str = ""
+    dial_revision: str = ""
     uid: str = ""
 
 
@@ -108,9 +110,10 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
     serves = next((each for each in containers if each.name == engine), ContainerView(name=engine))
     conditions = {c["type"]: c for c in status.get("conditions", ())}
     unscheduled = conditions.get("PodScheduled", {})
+    revision = meta.get("labels", {}).get(REVISION_LABEL)
     return PodView(
         name=meta["name"],
-        revision=meta.get("labels", {}).get(REVISION_LABEL),
+        revision=revision,
         ip=status.get("podIP"),
         ready=conditions.get("Ready", {}).get("status") == "True",
         deleting="deletionTimestamp" in meta,
@@ -124,6 +127,7 @@ def pod_view(body: Mapping[str, Any], *, engine: str = ENGINE_CONTAINER) -> PodV
         folders=frozenset(each["subPath"] for each in _mounts(body.get("spec", {})) if each.get("subPath")),
         on_host=bool(body.get("spec", {}).get("hostNetwork")) or status.get("podIP", "") == status.get("hostIP"),
         dial=(meta.get("annotations") or {}).get(DIAL_ANNOTATION, "")[:MOST_DIAL],
+        dial_revision=revision or "",
         uid=str(meta.get("uid", "")),
     )
 

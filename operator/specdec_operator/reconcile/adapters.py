@@ -62,7 +62,9 @@ class Adapters:
     def of_spec(self, parsed: Parsed) -> ServiceAdapter:
         """The kind of a service by its newest spec."""
         ref = guest_of(parsed)
-        return OwnService(self) if ref is None else GuestService(self.cluster, self.guests, self.cluster_info, ref)
+        if ref is None:
+            return OwnService(self)
+        return GuestService(self.cluster, self.guests, self.cluster_info, ref, self.remember)
 
     async def pods_to_sample(self, key: Key, memory: ServiceMemory) -> tuple[ServiceMemory, tuple[PodView, ...]]:
         """The pods whose counters may be read now, by the last decision: a reading is made before the spec is parsed.

@@ -25,6 +25,7 @@ from specdec_operator.guard.dial import (
     setting,
 )
 from specdec_operator.guard.state import Phase, State
+from specdec_operator.guest.dial import why_no_dial
 from specdec_operator.kube.cluster import Cluster
 from specdec_operator.names import DIAL_ANNOTATION, Key
 from specdec_operator.observe.pods import ENGINE_PORT, PodView
@@ -48,6 +49,8 @@ _DENIALS: Final = frozenset({"Forbidden", "AdmissionRefused"})
 _FOLLOWED: Final = 20.0
 """Seconds after which a pod that does not follow is answered by a rollout."""
 _LATER: Final = 15.0
+_GUESTS_PAUSE: Final = 1.0
+"""Seconds between two reads of a guest for its dial, at least: each of them lists its pods at the API server."""
 _RARELY: Final = 60.0
 """Seconds until a pod is asked again that has not answered whether it has a dial."""
 _FORBIDDEN: Final = 3600.0
@@ -83,12 +86,27 @@ def dialled_pods(desired: Desired, pods: tuple[PodView, ...], memory: DialMemory
 
 def _watched(desired: Desired, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
     """The pods that may have a dial. Whether one that is replaced has it, only its answer or its setting shows."""
-    if desired.guest is not None:
-        return ()
+    if not _may_set(desired):
+        return _to_be_reset(desired, pods)
     older = tuple(each for each in pods if each.revision != desired.rendered.revision and not each.deleting)
-    if _leaving(desired.state) is not None:
-        return older
-    return (*desired.pods, *older) if has_dial(desired.plan) else ()
+    if _leaving(desired.state) is None:
+        older = (*desired.pods, *older) if has_dial(desired.plan) else ()
+    return tuple(each for each in older if each.dial_revision)
+
+
+def _may_set(desired: Desired) -> bool:
+    """Whether the operator may write settings to these pods. Those of a guest keep their volume in each mode, and its
+    owner has to allow it.
+    """
+    return desired.guest is None or (desired.enforcement.may and desired.plan.spec.guard.dials)
+
+
+def _to_be_reset(desired: Desired, pods: tuple[PodView, ...]) -> tuple[PodView, ...]:
+    """The pods of a guest that still have a setting of the operator, which no longer may set it. Without its owner's
+    permission, it stays until it runs out: nothing is written then.
+    """
+    allowed = desired.guest is not None and desired.guest.flags.allowed
+    return tuple(each for each in pods if allowed and is_ours(each.dial) and not each.deleting)
 
 
 def _leaving(state: State) -> DialRequest | None:
@@ -109,15 +127,26 @@ def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialM
     """What is asked of the dials, and what is known of them. pods: all of the service."""
     dialled = dialled_pods(desired, pods, memory)
     request, refused = _request(sis, desired, memory, now)
-    if not dialled:
-        coming = desired.guest is None and has_dial(desired.plan) and _leaving(desired.state) is None
+    if not dialled or not _may_set(desired):
+        coming = _is_coming(desired)
         request = request if coming and request is not None and request.by_hand else None
-        refused = refused if coming else _NO_DIAL if sis.dial else ""
+        refused = refused if coming else _why_none(desired) if sis.dial else ""
     serving = tuple(sorted(pod.name for pod in dialled if pod.ready))
     answers = {pod: answer for pod, answer in memory.answers.items() if pod in serving}
     return DialView(
         request=request, refused=refused, pods=serving, answers=answers, denied=memory.denied if request else ""
     )
+
+
+def _is_coming(desired: Desired) -> bool:
+    """Whether pods with a dial are still to come. Of a guest, that is open as long as it has no pods at all."""
+    own = desired.guest is None or not desired.pods
+    return own and _may_set(desired) and has_dial(desired.plan) and _leaving(desired.state) is None
+
+
+def _why_none(desired: Desired) -> str:
+    guest = desired.guest
+    return _NO_DIAL if guest is None else why_no_dial(guest.ref, desired.enforcement)
 
 
 def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tuple[DialRequest | None, str]:
@@ -139,7 +168,8 @@ def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tupl
 
 def offered(desired: Desired, memory: DialMemory, now: float) -> bool:
     """Whether every ready pod offers a dial, and the operator may set it, as far as it is known."""
-    ready = [pod.name for pod in desired.pods if pod.ready] if desired.guest is None and has_dial(desired.plan) else []
+    may = _may_set(desired) and has_dial(desired.plan)
+    ready = [pod.name for pod in desired.pods if pod.ready] if may else []
     return bool(ready) and all(memory.offers.get(pod) for pod in ready) and now - memory.denied_at >= _FORBIDDEN
 
 
@@ -201,7 +231,8 @@ async def set_dials(
     dial = _asked(memory.dial, view, desired, _watched(desired, pods), now)
     if now >= dial.again:
         dial = await _written(cluster, key, view, dialled, dial, now)
-    due = math.inf if dial.request is None else dial.due  # what pods offer is read when a window closes
+    pause = _GUESTS_PAUSE if desired.guest is not None else 0.0
+    due = math.inf if dial.request is None else max(dial.due, now + pause)  # what pods offer: when a window closes
     if dial.denied_at == now:
         due = now + _SOON  # the guard decides at once about a dial that it may not set
     return replace(memory, dial=dial, due=min(memory.due, due, dial.again or math.inf))
@@ -212,7 +243,7 @@ async def _written(
 ) -> DialMemory:
     """The memory after every pod that lacks its setting was given it."""
     written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY}
-    has = {pod.name: (pod.revision or "", _present(pod, written.get(pod.name))) for pod in dialled}
+    has = {pod.name: (pod.dial_revision, _present(pod, written.get(pod.name))) for pod in dialled}
     due = due_settings(view.request, has, now)
     if view.request is not None:
         due |= {pod: setting(view.request, has[pod][0], now) for pod in _unheard(view, dial, written, now) & has.keys()}

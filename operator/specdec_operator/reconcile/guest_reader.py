@@ -4,7 +4,7 @@ Users of the namespace choose how large and how many these objects are. So answe
 which only a short view of each pod is kept, and no namespace holds more than half of the places for reads.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -82,7 +82,7 @@ class GuestReader:
                 pods = tuple(each.view for each in await self._pods(key[0], plan.guest))
         except (NotRead, TooLarge):  # the decision reports it
             return replace(memory, due=0.0), ()
-        known = all(pod.revision == plan.revision or pod.deleting for pod in pods)
+        known = all(pod.revision == plan.revision or pod.deleting for pod in pods) and not _wants_dial(memory, pods)
         return memory if known else replace(memory, due=0.0), pods
 
     async def _guest(self, key: Key, ref: GuestRef, uid: str) -> Guest:
@@ -167,6 +167,13 @@ class GuestReader:
         name = f"pod {body['metadata']['name']}"
         engine = await self._parser.engine(namespace, name, body.get("spec") or {})
         return guest_pod(body, engine) if engine is not None else None
+
+
+def _wants_dial(memory: ServiceMemory, pods: Iterable[PodView]) -> bool:
+    """Whether a pod with a dial has come since the dials were set last."""
+    dial = memory.dial
+    new = (pod for pod in pods if pod.name not in dial.watched and not pod.deleting)
+    return dial.request is not None and any(pod.dial_revision for pod in new)
 
 
 def _items(listed: Body | None) -> tuple[Body, ...]:

@@ -1,10 +1,10 @@
 """A guest behind the seam of all services, and what is written to it.
 
-The guard removes the speculation from an InferenceService that another user wrote, and restores it. It writes nothing
-else of it, and nothing without its owner's permission.
+The guard removes the speculation from an InferenceService that another user wrote, and restores it. It also sets the
+dial of its pods. It writes nothing else of them, and nothing without its owner's permission.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from specdec_operator.names import Key
 from specdec_operator.observe.store import OwnedObjects
 from specdec_operator.reconcile.cluster_info import ClusterInfo
 from specdec_operator.reconcile.decide import Decision
+from specdec_operator.reconcile.dial import set_dials
 from specdec_operator.reconcile.disruptions import restart_pods
 from specdec_operator.reconcile.guest import parsed_as_guest
 from specdec_operator.reconcile.guest_reader import GuestReader
@@ -34,12 +35,13 @@ def guest_of(parsed: Parsed) -> GuestRef | None:
 
 @dataclass(frozen=True, slots=True)
 class GuestService:
-    """A guest behind the same seam as every other service (`adapters.py`)."""
+    """A guest behind the same seam as every other service (`adapters.py`). remember: see Adapters."""
 
     cluster: Cluster
     reader: GuestReader
     cluster_info: ClusterInfo
     ref: GuestRef
+    remember: Callable[[Key, ServiceMemory], ServiceMemory]
 
     async def observe(self, key: Key, memory: ServiceMemory, body: Body, parsed: Parsed) -> tuple[Parsed, Observed]:
         """What its flags request as the spec, and its pods. It begins no rollouts, and nothing is its own."""
@@ -52,7 +54,12 @@ class GuestService:
     async def act(
         self, key: Key, decision: Decision, observed: Observed, memory: ServiceMemory, now: float
     ) -> ServiceMemory:
-        """Writes the guard's decision to the guest, if the guard may write it, and reads back what became of it."""
+        """The dials first, because they act at once. Then it writes the guard's decision to the guest, if the guard may
+        write it, and reads back what became of it.
+        """
+        pods = observed.objects.pods
+        memory = await set_dials(self.cluster, key, decision.dial, decision.desired, pods, memory, now)
+        memory = self.remember(key, memory)
         write = write_of(decision)
         if write is None:
             if observed.guest is not None:

@@ -6,7 +6,8 @@ from tests.unit.builders import Body
 
 from specdec_operator.observe.pods import ContainerView, DeploymentView, PodView, deployment_view, pod_view
 
-KNOWN = {"name": "llama-predictor-1", "revision": "r1", "ip": "10.0.0.7", "ready": False, "deleting": False}
+POD = {"name": "llama-predictor-1", "ip": "10.0.0.7", "ready": False, "deleting": False}
+KNOWN = POD | {"revision": "r1", "dial_revision": "r1"}
 SIDECAR = ContainerView(name="sidecar", running=True, ends=9)
 
 
