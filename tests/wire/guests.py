@@ -15,6 +15,16 @@ _RUNTIME: Final[Object] = {
     "metadata": {"name": THEIRS},
     "spec": {"supportedModelFormats": [{"name": "huggingface"}], "containers": [_ENGINE]},
 }
+_DIAL: Final[Object] = {
+    "name": "specdec-dial",
+    "downwardAPI": {
+        "items": [
+            {"path": "setting", "fieldRef": {"fieldPath": "metadata.annotations['specdec.io/dial']"}},
+            {"path": "revision", "fieldRef": {"fieldPath": "metadata.labels['pod-template-hash']"}},
+        ]
+    },
+}
+"""The volume of docs/guests.md."""
 SPECULATES = '--speculative-config={"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
 
 
@@ -36,17 +46,19 @@ async def serve(
     made_by: str = f"{THEIRS}-predictor",
     leave: bool = False,
     command: list[str] | None = None,
+    dial: bool = False,
 ) -> None:
     """Their pods stand, and all older ones are gone. made_by: the Deployment, which KServe made unless it is theirs.
 
     leave: the guard may take the draft out. KServe copies that annotation to the pods, which it replaces for it.
-    command: of a container of their own, such as a shell for the script in args; None: a ServingRuntime has it.
+    command: of a container of their own, such as a shell for the script in args; None: a ServingRuntime has it. dial:
+    whether the pods ask for one.
     """
     if made_by == THEIRS:
         await world.api.apply(DEPLOYMENT, world.namespace, _deployment(args), "somebody")
     else:
         await world.api.apply(SERVING_RUNTIME, world.namespace, _RUNTIME, "somebody")
-        await world.api.apply(ISVC, world.namespace, _isvc(args, command, leave=leave), "somebody")
+        await world.api.apply(ISVC, world.namespace, _isvc(args, command, leave=leave, dial=dial), "somebody")
 
     def starts_so(deployment: Object) -> bool:
         return bool(deployment["spec"]["template"]["spec"]["containers"][0]["args"] == args)
@@ -60,12 +72,16 @@ def _deployment(args: list[str]) -> Object:
     return {"apiVersion": DEPLOYMENT[0], "kind": "Deployment", "metadata": {"name": THEIRS}, "spec": spec}
 
 
-def _isvc(args: list[str], command: list[str] | None, *, leave: bool) -> Object:
+def _isvc(args: list[str], command: list[str] | None, *, leave: bool, dial: bool) -> Object:
     model = {"modelFormat": {"name": "huggingface"}, "runtime": THEIRS, "storageUri": "pvc://models/target"}
     container = _ENGINE | {"command": command, "args": args}
+    predictor: Object = {"containers": [container]} if command else {"model": model | {"args": args}}
+    if dial:
+        predictor["model"]["volumeMounts"] = [{"name": "specdec-dial", "mountPath": "/etc/specdec/dial"}]
+        predictor["volumes"] = [_DIAL]
     return {
         "apiVersion": ISVC[0],
         "kind": "InferenceService",
         "metadata": {"name": THEIRS, "annotations": {"specdec.io/enforce": "true"} if leave else {}},
-        "spec": {"predictor": {"containers": [container]} if command else {"model": model | {"args": args}}},
+        "spec": {"predictor": predictor},
     }

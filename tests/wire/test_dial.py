@@ -10,8 +10,9 @@ import pytest
 
 from specdec_operator.names import DIAL_ANNOTATION
 from specdec_runtime.dial import setting
-from tests.wire.api import POD, SIS, Api, Object, Refused, connected
+from tests.wire.api import ISVC, POD, SIS, Api, Object, Refused, connected
 from tests.wire.dialled import following
+from tests.wire.guests import SPECULATES, THEIRS, guest, serve
 from tests.wire.install import operator_kubeconfig
 from tests.wire.operator import OperatorProcess
 from tests.wire.pods import EngineStandIn
@@ -114,6 +115,55 @@ async def test_fewer_tokens_need_no_second_pod_and_the_next_step_follows_if_they
             return late.drafting == 0
 
         await world.until("nothing drafted by the pod that is replaced", drafts_nothing)
+
+
+async def theirs(world: World) -> Object:
+    """The spec of the guest."""
+    found = await world.api.get(ISVC, world.namespace, THEIRS)
+    assert found is not None
+    return dict(found["spec"])
+
+
+async def test_an_allowed_guest_is_dialled_and_its_spec_stays(world: World, operator: OperatorProcess) -> None:
+    """By hand, and by the guard before it removes the flags. The setting has the label that its volume shows."""
+    draft = engine()
+    async with following(world, draft):
+        await serve(world, draft, args=["--model=/m", SPECULATES], leave=True, dial=True)
+        before = await theirs(world)
+        await world.apply(guest(guard={"mode": "Enforce"}))
+        await world.verdict("Pass")
+        await ask(world, "off")
+
+        async def in_force() -> bool:
+            dial = (await world.status()).get("dial", {})
+            return (dial.get("pods"), dial.get("inForce"), draft.drafting) == (1, 1, 0)
+
+        await world.until("nothing drafted", in_force)
+        (pod,) = await world.api.items(POD, world.namespace)
+        text = pod["metadata"]["annotations"][DIAL_ANNOTATION]
+        assert setting.parse(text.encode()).revision == pod["metadata"]["labels"]["pod-template-hash"]
+        await ask(world, None)
+        await world.event("DialReset")
+        await world.verdict("Pass")
+        draft.acceptance = 0.0
+        await world.phase("Dialled")
+        await world.until("nothing drafted again", in_force)
+        assert await theirs(world) == before
+
+
+async def test_a_guest_without_its_owners_permission_is_not_dialled(world: World, operator: OperatorProcess) -> None:
+    """The status shows the command that gives it. No pod gets the annotation."""
+    draft = engine()
+    async with following(world, draft):
+        await serve(world, draft, args=["--model=/m", SPECULATES], dial=True)
+        await world.apply(guest(guard={"mode": "Enforce"}))
+        await world.verdict("Pass")
+        await ask(world, "off")
+        await world.event("DialRefused")
+        dial = (await world.status())["dial"]
+        assert (dial["reason"], f"kubectl annotate isvc {THEIRS}" in dial["message"]) == ("Refused", True)
+        assert not any((await annotations(world)).values())
+        assert draft.drafting is None
 
 
 @pytest.fixture
