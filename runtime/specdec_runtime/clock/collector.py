@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KIND: Final = ("tokens", "batch")
 _LABELS: Final = (*_KIND, "prompt")
+_OF_DIP: Final = (*_KIND, "dip")
 _BY: Final = "by tokens drafted a request, and requests (rounded up to a power of two)"
 _HELP: Final = f"{_BY}, and whether a prompt was taken in"
 _FAMILIES: Final = (
@@ -29,7 +30,7 @@ _FAMILIES: Final = (
     ("drafted", metrics.STEP_DRAFT_TOKENS, "Draft tokens that these steps verified"),
 )
 _DIPS: Final = (
-    ("dips", metrics.DIPS, "Dips: a few steps without a draft, compared with the steps around them"),
+    ("dips", metrics.DIPS, "Dips: a few steps with fewer draft tokens or none, compared with the steps around them"),
     ("ratios", metrics.DIP_RATIOS, "Seconds of a step in a dip / of one around it, summed over the dips"),
     ("squares", metrics.DIP_SQUARES, "Squares of these ratios, summed over the dips"),
 )
@@ -62,9 +63,9 @@ def _of_steps(found: EngineSums) -> Iterator[CounterMetricFamily]:
 
 def _of_dips(found: EngineSums) -> Iterator[CounterMetricFamily]:
     for field, name, words in _DIPS:
-        family = CounterMetricFamily(name, f"{words}, {_BY}", labels=_KIND)
+        family = CounterMetricFamily(name, f"{words}, {_BY}, and by tokens drafted in the dip", labels=_OF_DIP)
         for kind, each in found.dips.items():
-            family.add_metric((str(kind.tokens), str(kind.batch)), getattr(each, field))
+            family.add_metric((str(kind.tokens), str(kind.batch), str(kind.dip)), getattr(each, field))
         yield family
 
 

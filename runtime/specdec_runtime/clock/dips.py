@@ -1,5 +1,5 @@
-"""Dips: now and then an engine drafts nothing for a few steps. What these take, and what the steps around them take, is
-of the same requests in the same second. Pure: steps and chance are passed in.
+"""Dips: now and then an engine drafts nothing, or fewer tokens, for a few steps. What these take, and what the steps
+around them take, is of the same requests in the same second. Pure: steps and chance are passed in.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SHARE: Final = 0.02
 LATER: Final = 0.005
 """Share of the steps that are in dips: until ENOUGH have begun, and later."""
 ENOUGH: Final = 200
+OTHER: Final = 4
+"""Each dip of so many drafts some tokens; the others draft nothing."""
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
 _KEPT: Final = 0.75
@@ -33,10 +35,11 @@ _KEPT: Final = 0.75
 
 @dataclass(frozen=True, order=True, slots=True)
 class DipKind:
-    """tokens: that the steps around drafted, a request. batch: as in StepKind."""
+    """tokens: that the steps around drafted, a request; dip: that those in the dip did. batch: as in StepKind."""
 
     tokens: int
     batch: int
+    dip: int
 
 
 @dataclass(slots=True)
@@ -62,6 +65,7 @@ class Dips:
     _begun: int = 0
     _wait: int = 0
     _left: int = 0
+    _dip: int = 0
     _queue: int = 0
     _before: deque[TimedStep] = field(default_factory=lambda: deque(maxlen=AROUND))
     _within: list[TimedStep] = field(default_factory=list)
@@ -71,29 +75,32 @@ class Dips:
         """The first dip is as random as the others."""
         self._wait = self._pause()
 
-    def begins(self, home: int, waiting: int) -> bool:
-        """Return whether the step that is scheduled next drafts nothing. home: tokens that it drafts otherwise, a
-        request. waiting: requests in the queue: nothing is tried while it grows.
+    def begins(self, home: int, waiting: int) -> int | None:
+        """Return how many tokens the step that is scheduled next drafts in a dip; None if it is of none. home: tokens
+        that it drafts otherwise, a request. waiting: requests in the queue: nothing is tried while it grows.
         """
         if self._left:
             self._left -= 1
-            return home > 0
+            return self._dip if self._dip < home else None
         if not home or self._within:
-            return False
+            return None
         self._wait -= 1
         if self._wait == AROUND:
             self._queue = waiting
         if self._wait > 0:
-            return False
+            return None
         if len(self._before) < AROUND or waiting > self._queue:
             self._wait = 2 * AROUND
-            return False
+            return None
         self._begun += 1
         self._wait, self._left = self._pause(), STEPS - 1
-        return True
+        self._dip = self._drafts(min(home, self._before[-1].asked))
+        return self._dip
 
     def cut(self) -> None:
-        """End a dip early: the step that was scheduled takes a prompt in, and the draft has to read it too."""
+        """End a dip early: the step that was scheduled takes a prompt in, and the draft has to read it too, or vLLM's
+        own schedule asks for as few tokens.
+        """
         self._left = 0
 
     def note(self, step: TimedStep, *, dipped: bool) -> None:
@@ -120,17 +127,24 @@ class Dips:
 
     def _compare(self) -> None:
         before, within, after = (_by_batch(each) for each in (self._before, self._within, self._after))
-        if not (home := self._before[-1].asked):  # vLLM's own schedule drafts nothing at this batch size
+        home, dip = self._before[-1].asked, self._within[-1].asked
+        if dip >= home:  # vLLM's own schedule drafts as few at this batch size
             return
         for batch, seconds in within.items():
             sides = before.get(batch, []), after.get(batch, [])
             if min(len(seconds), *map(len, sides)) < _FEWEST:
                 continue
-            sums = self.sums.setdefault(DipKind(home, batch), DipSums())
+            sums = self.sums.setdefault(DipKind(home, batch, dip), DipSums())
             ratio = _mean(seconds) / fmean(map(_mean, sides))
             sums.dips += 1
             sums.ratios += ratio
             sums.squares += ratio * ratio
+
+    def _drafts(self, home: int) -> int:
+        """Tokens of the dip that begins: 0, and each fourth time 1, half of `home` or one less than it, in turn."""
+        turn, rest = divmod(self._begun, OTHER)
+        others = [each for each in sorted({1, home // 2, home - 1}) if 0 < each < home]
+        return others[turn % len(others)] if others and not rest else 0
 
     def _pause(self) -> int:
         share = (SHARE if self._begun < ENOUGH else LATER) if self.share is None else self.share

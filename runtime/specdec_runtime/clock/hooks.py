@@ -27,7 +27,7 @@ _MOST_UNDER_WAY: Final = 16
 
 class StepClock:
     """Times the steps of one scheduler. sums: by kind of step. lost: why it stopped; empty while it runs. dips: when
-    the next step drafts nothing to be compared; without a position none does.
+    the next step drafts fewer tokens to be compared.
 
     A step lasts from the end of the one before, or from when it was scheduled after a pause, until its tokens are
     known. The first step after a change of the dial is not counted: it verifies what another number drafted.
@@ -64,14 +64,14 @@ class StepClock:
     def remove(self, why: str) -> None:
         """Stop, and leave the scheduler as it was."""
         self.lost = why
-        self._position.dips = False
+        self._position.dip = None
         for each in _METHODS:
             vars(self._scheduler).pop(each, None)
 
     def _scheduled(self, *given: Any, **named: Any) -> Any:
         begun, asked = self._clock(), self._dips()
         output = self._schedule(*given, **named)
-        dips = asked and self._position.dips
+        dips = self._position.dip is not None
         if asked and not dips:
             self.dips.cut()
         if len(self._begun) >= _MOST_UNDER_WAY:
@@ -85,8 +85,8 @@ class StepClock:
         except Exception as error:
             self._stop(error)
             return False
-        self._position.dips = found
-        return found
+        self._position.dip = found
+        return found is not None
 
     def _updated(self, output: Any, result: Any, *given: Any, **named: Any) -> Any:
         found = self._update(output, result, *given, **named)

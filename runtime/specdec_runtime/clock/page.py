@@ -50,5 +50,5 @@ def _step(row: Sequence[Any]) -> tuple[StepKind, StepSums]:
 
 
 def _dip(row: Sequence[Any]) -> tuple[DipKind, DipSums]:
-    tokens, batch, dips, ratios, squares = row
-    return DipKind(int(tokens), int(batch)), DipSums(int(dips), float(ratios), float(squares))
+    tokens, batch, dip, dips, ratios, squares = row
+    return DipKind(int(tokens), int(batch), int(dip)), DipSums(int(dips), float(ratios), float(squares))

@@ -45,13 +45,13 @@ class EveryBatch(list[int]):
 class DialPosition:
     """What the next step drafts, between the thread that reads the setting and the engine's own.
 
-    tokens: as set. dips: whether it drafts nothing all the same, to be compared; not a step that takes a prompt in.
-    drafted: what the last scheduled step was asked for.
+    tokens: as set. dip: how many it drafts instead, to be compared; None: it does not dip. A dip only lowers, and a
+    step that takes a prompt in has none. drafted: what the last scheduled step was asked for.
     """
 
     tokens: int
     drafted: int
-    dips: bool = False
+    dip: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +101,13 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
 
     def update_after_schedule(output: Any) -> None:
         # AsyncScheduler reads the field in its own part of this method, so it is set before.
-        position.dips = position.dips and not takes_prompt(output)  # whose draft would lack it to the end of its answer
-        tokens = 0 if position.dips else position.tokens
+        tokens, dip = position.tokens, position.dip
+        if dip is not None:
+            # A draft that does not read a prompt lacks it to the end of the answer.
+            if dip >= min(tokens, output.num_spec_tokens_to_schedule) or takes_prompt(output):
+                position.dip = None
+            else:
+                tokens = dip
         if tokens < output.num_spec_tokens_to_schedule:
             output.num_spec_tokens_to_schedule = tokens
             if not tokens:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from specdec_runtime import notes
 from specdec_runtime.clock import collector, page
-from specdec_runtime.clock.dips import DipKind, DipSums
+from specdec_runtime.clock.dips import STEPS, DipKind, Dips, DipSums
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.clock.sums import StepKind, StepSums, batch_of
 from specdec_runtime.dial.hooks import DialPosition
@@ -31,13 +31,16 @@ class StandinOutput:
 
 @dataclass
 class StandinScheduler:
-    """Schedules what it is given, and hands on what was sampled."""
+    """Schedules what it is given, fewer tokens in a dip, and hands on what was sampled."""
 
     now: float = 0.0
     running: list[str] = field(default_factory=lambda: ["a"])
     waiting: list[str] = field(default_factory=list)
+    position: DialPosition = field(default_factory=lambda: DialPosition(tokens=4, drafted=4))
 
     def schedule(self, output: StandinOutput) -> StandinOutput:
+        if self.position.dip is not None:
+            output.num_spec_tokens_to_schedule = self.position.dip
         return output
 
     def update_from_output(self, output: StandinOutput, result: Any) -> dict[int, Any]:
@@ -64,7 +67,7 @@ def step(
 def timed() -> tuple[StandinScheduler, StepClock]:
     """A scheduler with its clock, after the first step, which is not counted."""
     scheduler = StandinScheduler()
-    clock = StepClock(scheduler, DialPosition(tokens=4, drafted=4), clock=lambda: scheduler.now)
+    clock = StepClock(scheduler, scheduler.position, clock=lambda: scheduler.now)
     clock.install()
     step(scheduler, drafts={}, sampled=[[1]], asked=4)
     return scheduler, clock
@@ -134,6 +137,24 @@ def test_whatever_goes_wrong_takes_the_clock_out_and_not_the_engine(
     assert not {"schedule", "update_from_output"} & vars(scheduler).keys()
 
 
+def test_dips_are_compared_by_what_they_draft_and_their_steps_are_kinds_of_their_own() -> None:
+    """A step takes a hundredth of a second, and as long for each draft token; the first one of a dip is not counted."""
+    scheduler = StandinScheduler()
+    clock = StepClock(scheduler, scheduler.position, Dips(lambda: 0.5, 0.2), clock=lambda: scheduler.now)
+    clock.install()
+    result = SimpleNamespace(sampled_token_ids=[[1]], req_id_to_index={"r0": 0})
+    for _ in range(1950):
+        output = scheduler.schedule(StandinOutput({}, {"r0": 1}, 4))
+        scheduler.now += 0.01 * (1 + output.num_spec_tokens_to_schedule)
+        scheduler.update_from_output(output, result)
+    assert not clock.lost
+    for dip in range(4):
+        found = clock.dips.sums[DipKind(4, 1, dip)]
+        assert found.ratios / found.dips == pytest.approx((1 + dip) / 5)
+        assert clock.sums[StepKind(dip, 1, False)].steps == (STEPS - 1) * found.dips
+    assert len(clock.dips.sums) == 4
+
+
 def test_another_plugins_scheduler_is_left_alone() -> None:
     """Two clocks around each other could not be taken out again."""
     scheduler: Any = StandinScheduler()
@@ -157,7 +178,7 @@ def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch:
     collector.register(registry)
     assert generate_latest(registry) == b""
     steps = {StepKind(0, 1, True): StepSums(1, 0.5, 1, 1), StepKind(4, 2, False): StepSums(10, 1.5, 20, 30, 40, [9, 8])}
-    sums = page.EngineSums(steps, {DipKind(4, 2): DipSums(3, 1.8, 1.1)})
+    sums = page.EngineSums(steps, {DipKind(4, 2, 0): DipSums(3, 1.8, 1.1), DipKind(4, 2, 3): DipSums(1, 0.9, 0.8)})
     page.leave(sums)
     assert page.left() == sums
     shown = generate_latest(registry).decode()
@@ -165,8 +186,9 @@ def test_metrics_show_the_sums_of_the_other_process(tmp_path: Path, monkeypatch:
     assert 'specdec_engine_step_seconds_total{batch="1",prompt="true",tokens="0"} 0.5' in shown
     assert 'specdec_engine_accepted_tokens_total{batch="2",position="1",prompt="false",tokens="4"} 8.0' in shown
     assert 'specdec_engine_step_requests_total{batch="2",prompt="false",tokens="4"} 20.0' in shown
-    assert 'specdec_engine_dips_total{batch="2",tokens="4"} 3.0' in shown
-    assert 'specdec_engine_dip_squared_ratios_total{batch="2",tokens="4"} 1.1' in shown
+    assert 'specdec_engine_dips_total{batch="2",dip="0",tokens="4"} 3.0' in shown
+    assert 'specdec_engine_dip_ratios_total{batch="2",dip="3",tokens="4"} 0.9' in shown
+    assert 'specdec_engine_dip_squared_ratios_total{batch="2",dip="0",tokens="4"} 1.1' in shown
     for text in ('{"steps":[[1]],"dips":[]}', "{}", "garbage", '{"steps":[[1,2,3,4,5,6,7,8,9]],"dips":[]}', "7"):
         notes.path(notes.STEPS).write_text(text)
         assert generate_latest(registry) == b"", text

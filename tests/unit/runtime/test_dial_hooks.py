@@ -90,15 +90,30 @@ def test_each_value_is_in_the_next_step() -> None:
     assert scheduler.seen == [4, drafts, 0, [[], []], 2, [[1, 2], [5]], 4, drafts]
 
 
-def test_a_dip_drafts_nothing_unless_its_step_takes_a_prompt_in() -> None:
-    """The draft reads a prompt together with the target, or not at all."""
+@pytest.mark.parametrize("dip", [0, 1, 3])
+def test_a_dip_drafts_fewer_unless_its_step_takes_a_prompt_in(dip: int) -> None:
+    """The draft reads a prompt together with the target, or not at all; its drafter is left out at nothing only."""
     scheduler = Scheduler()
     position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
-    for total, used, dips in ((6, 0, True), (400, 4, False)):
-        position.dips = True
+    for total, used, dips, off in ((6, dip, dip, not dip), (400, 4, None, False)):
+        position.dip = dip
         output = StandinOutput(total_num_scheduled_tokens=total)
         scheduler._update_after_schedule(output)
-        assert (output.num_spec_tokens_to_schedule, position.dips) == (used, dips)
+        assert (output.num_spec_tokens_to_schedule, position.drafted, position.dip) == (used, used, dips)
+        assert getattr(output, "specdec_off", False) is off
+
+
+@pytest.mark.parametrize(
+    ("tokens", "asked", "used"), [(2, 4, 2), (1, 4, 1), (0, 4, 0), (4, 2, 2), (4, 1, 1), (4, 0, 0)]
+)
+def test_a_dip_never_drafts_more_than_the_step_would_without_it(tokens: int, asked: int, used: int) -> None:
+    """The dial was turned, or vLLM's own schedule asks for as few: then the step is of no dip."""
+    scheduler = Scheduler()
+    position = hooks.on_scheduler(scheduler, SKIP, StandinOutput)
+    position.tokens, position.dip = tokens, 2
+    output = StandinOutput(num_spec_tokens_to_schedule=asked)
+    scheduler._update_after_schedule(output)
+    assert (output.num_spec_tokens_to_schedule, position.dip) == (used, None)
 
 
 def test_the_dial_only_lowers_what_a_schedule_by_batch_size_asks_for() -> None:

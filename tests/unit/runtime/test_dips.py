@@ -18,19 +18,24 @@ from specdec_runtime.dial.hooks import DialPosition
 
 @dataclass
 class StandinEngine:
-    """Asks the dips before each step, and hands on what the clock would: not the first step after a change."""
+    """Asks the dips before each step, and hands on what the clock would: not the first step after a change. draft:
+    seconds of a draft token in a dip. dial: at what it is, where vLLM's own schedule asks for fewer tokens.
+    """
 
     dips: Dips
     on: float = 0.02
     off: float = 0.01
+    draft: float = 0.0
     tokens: int = 4
+    dial: int = 0
     requests: int = 3
     prompts: bool = False
     waiting: int = 0
+    asked: list[int] = field(default_factory=lambda: [4])
     dipped: list[bool] = field(default_factory=lambda: [False])
 
     def run(self, steps: int) -> int:
-        """How many of so many steps drafted nothing."""
+        """How many of so many steps were of a dip."""
         before = len(self.dipped)
         for _ in range(steps):
             self.step()
@@ -38,15 +43,17 @@ class StandinEngine:
 
     def step(self, seconds: float | None = None) -> bool:
         """One step."""
-        dips = self.dips.begins(self.tokens, self.waiting)
-        if dips and self.prompts:
+        dip = self.dips.begins(self.dial or self.tokens, self.waiting)
+        if dip is not None and (self.prompts or dip >= self.tokens):
             self.dips.cut()
-            dips = False
-        steady = dips == self.dipped[-1]
+            dip = None
+        asked, dips = self.tokens if dip is None else dip, dip is not None
+        steady = asked == self.asked[-1]
+        self.asked.append(asked)
         self.dipped.append(dips)
         if steady:
-            took = seconds or (self.off if dips else self.on)
-            self.dips.note(self._timed(0 if dips else self.tokens, took), dipped=dips)
+            took = seconds or (self.off + asked * self.draft if dips else self.on)
+            self.dips.note(self._timed(asked, took), dipped=dips)
         return dips
 
     def _timed(self, asked: int, seconds: float) -> TimedStep:
@@ -78,8 +85,32 @@ def test_a_dip_is_compared_with_the_steps_around_it() -> None:
         engine.step()
     (kind, sums), *others = engine.dips.sums.items()
     assert not others
-    assert kind == DipKind(4, 4)
+    assert kind == DipKind(4, 4, 0)
     assert (sums.dips, sums.ratios, sums.squares) == (1, pytest.approx(0.5), pytest.approx(0.25))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "others"), [(1, []), (2, [1]), (3, [1, 2]), (4, [1, 2, 3]), (5, [1, 2, 4]), (8, [1, 4, 7])]
+)
+def test_every_fourth_dip_drafts_other_tokens_in_turn(tokens: int, others: list[int]) -> None:
+    """One, half of them, and one less than all: each has its own sums, and most dips are at nothing."""
+    engine = StandinEngine(even(), tokens=tokens, draft=0.001)
+    engine.run(60_000)
+    assert {kind.dip for kind in engine.dips.sums} == {0, *others}
+    found = {kind.dip: sums for kind, sums in engine.dips.sums.items()}
+    for dip, sums in found.items():
+        assert sums.ratios / sums.dips == pytest.approx((0.01 + 0.001 * dip) / 0.02)
+    if others:
+        rest = [found[each].dips for each in others]
+        assert max(rest) - min(rest) <= 1
+        assert found[0].dips == pytest.approx(3 * sum(rest), abs=3)
+
+
+def test_what_vllms_own_schedule_asks_for_is_the_home_of_a_dip() -> None:
+    """Of two tokens, only one is a smaller number, whatever the dial would allow."""
+    engine = StandinEngine(even(), tokens=2, dial=8)
+    engine.run(60_000)
+    assert {(kind.tokens, kind.dip) for kind in engine.dips.sums} == {(2, 0), (2, 1)}
 
 
 def test_two_in_a_hundred_steps_dip_and_fewer_later() -> None:
@@ -224,7 +255,7 @@ def test_whatever_the_engine_does_sums_are_sane(steps: list[tuple[int, int, bool
             engine.dips.interrupt()
             engine.dips.note(engine._timed(0, 0.01), dipped=engine.dipped[-1])
     for kind, sums in engine.dips.sums.items():
-        assert kind.tokens > 0
+        assert kind.tokens > kind.dip >= 0
         assert sums.dips > 0
         assert sums.ratios == pytest.approx(0.5 * sums.dips)
 
@@ -239,7 +270,7 @@ def test_a_clock_that_fails_ends_its_dip() -> None:
     scheduler: Any = SimpleNamespace(schedule=lambda: "output", update_from_output=lambda *_: {}, waiting=_Broken())
     clock = StepClock(scheduler, position)
     clock.install()
-    position.dips = True
+    position.dip = 0
     assert clock._scheduled() == "output"
     assert "no len()" in clock.lost
-    assert not position.dips
+    assert position.dip is None
