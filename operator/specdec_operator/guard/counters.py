@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.guard.dips import SERIES, KindTotals, totals_of
+from specdec_operator.guard.dips_at import ACCEPTED, OtherDips, other_dips_of
 from specdec_operator.guard.kv_cache import KvCache, read_kv_cache
 
 _STARTED: Final = "process_start_time_seconds"
@@ -28,7 +29,7 @@ FAMILIES: Final = (
     *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
     *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS, metrics.WAITING),
     *(metrics.PREFILL_SECONDS, metrics.PREFILLED),
-    *SERIES,
+    *(*SERIES, ACCEPTED),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -103,7 +104,7 @@ class Counters:
     seconds.
     speculative: whether the page has the speculation families at all; without speculation it has none.
     first_tokens, running, waiting, started and kv_cache are None if the page does not have them. dips: of the step
-    clock, empty without one.
+    clock, empty without one; other_dips: those at other tokens than none.
     """
 
     drafts: float = 0.0
@@ -122,6 +123,7 @@ class Counters:
     side: SideCounters = SideCounters()
     kv_cache: KvCache | None = None
     dips: KindTotals = field(default_factory=dict)
+    other_dips: OtherDips = field(default_factory=OtherDips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ def samples_of(page: str) -> tuple[Sample, ...]:
     if not page.endswith("\n"):
         raise ValueError("the page ends in the middle of a line")
     kept = [line for line in page.splitlines() if line.startswith(_KEPT)]
+    if sum(map(len, kept)) > _MOST_KEPT:  # a clock that saw every number of tokens at every batch size
+        kept = [line for line in kept if not line.startswith(metrics.CLOCK)]
     if max(map(len, kept), default=0) > _LONGEST_LINE or sum(map(len, kept)) > _MOST_KEPT:
         raise ValueError(f"a line of more than {_LONGEST_LINE} characters, or more than {_MOST_KEPT} in all")
     families = text_string_to_metric_families("\n".join((*kept, "")))
@@ -170,6 +174,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
             totals[name] += value
     speculative = _is_speculative(totals)
     seconds, timed, requests = _timed(totals)
+    dips = totals_of(samples)
     return Counters(
         drafts=totals[metrics.DRAFTS],
         draft_tokens=totals[metrics.DRAFT_TOKENS],
@@ -185,7 +190,8 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         started=totals.get(_STARTED),
         speculative=speculative,
         side=_side(totals),
-        dips=totals_of(samples),
+        dips=dips,
+        other_dips=other_dips_of(samples) if dips else OtherDips(),
     )
 
 

@@ -2,7 +2,7 @@
 
 It is an upper bound. An engine that only leaves its draft out still samples as for a draft, and its cache holds the
 draft's part, so such a step takes longer than one of the baseline (docs/runtime.md). So dips show a loss, and prove no
-gain.
+gain. Some dips draft other tokens instead of none: dips_at.py.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from math import log, sqrt
-from typing import Final
+from typing import Final, TypeVar
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
@@ -112,31 +112,34 @@ _STEPS: Final = {
     metrics.STEP_REQUESTS: "requests",
     metrics.STEP_TOKENS: "tokens",
 }
-_DIPS: Final = {metrics.DIPS: "dips", metrics.DIP_RATIOS: "ratios", metrics.DIP_SQUARES: "squares"}
-SERIES: Final[Mapping[str, str]] = _STEPS | _DIPS
+DIPS: Final = {metrics.DIPS: "dips", metrics.DIP_RATIOS: "ratios", metrics.DIP_SQUARES: "squares"}
+SERIES: Final[Mapping[str, str]] = _STEPS | DIPS
 """Which series of an engine's page each total is."""
 _MOST_BATCH: Final = 1024
+_Any = TypeVar("_Any", bound=tuple[int, ...])
 
 
 def totals_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> KindTotals:
     """The totals of one pod, by kind. samples: names of series, their labels and values. Steps that drafted nothing are
-    left out. Nothing of a page of which a rule on the way dropped series or labels: what is missing was not 0.
+    left out, and dips at other tokens than none; the steps in these are kinds of their own (at_home). Nothing of a page
+    of which a rule on the way dropped series or labels: what is missing was not 0.
     """
     found: defaultdict[Kind, dict[str, float]] = defaultdict(dict)
     seen: set[str] = set()
     for name, labels, value in samples:
         if name in SERIES:
             seen.add(name)
-            kind, total = _kind(labels), SERIES[name]
-            if kind is None:
+            kind, dip, total = kind_of(labels), dip_of(labels), SERIES[name]
+            if kind is None or dip is None:
                 return {}
-            found[kind][total] = found[kind].get(total, 0.0) + value
-    if any(seen & each.keys() and not each.keys() <= seen for each in (_STEPS, _DIPS)):
+            if not dip:
+                found[kind][total] = found[kind].get(total, 0.0) + value
+    if any(seen & each.keys() and not each.keys() <= seen for each in (_STEPS, DIPS)):
         return {}
     return {kind: DipTotals(**totals) for kind, totals in found.items() if kind[0]}
 
 
-def _kind(labels: Mapping[str, str]) -> Kind | None:
+def kind_of(labels: Mapping[str, str]) -> Kind | None:
     """The kind that labels name; None for labels that the step clock does not write."""
     try:
         tokens, batch = (int(labels.get(name, "")) for name in ("tokens", "batch"))
@@ -147,7 +150,30 @@ def _kind(labels: Mapping[str, str]) -> Kind | None:
     return tokens, 0 if labels.get("prompt") == "true" else batch
 
 
-def counted_between(before: KindTotals, after: KindTotals) -> KindTotals:
+def dip_of(labels: Mapping[str, str]) -> int | None:
+    """Tokens that were drafted in the dip: 0 without the label. None for one that the step clock does not write."""
+    text = labels.get("dip") or "0"
+    return int(text) if text.isdecimal() and int(text) <= MOST_TOKENS else None
+
+
+def homes(kinds: KindTotals) -> Mapping[int, int]:
+    """By batch size, the number of tokens that took most of its seconds."""
+    return {batch: tokens for tokens, batch in sorted(kinds, key=lambda kind: kinds[kind].seconds)}
+
+
+def at_home(kinds: KindTotals) -> KindTotals:
+    """Without the steps that were in dips at other tokens: of a number that has no dips itself, while another number
+    took more of the time at this batch size. Steps that take a prompt in are in no dip.
+    """
+    home = homes(kinds)
+    return {
+        (tokens, batch): each
+        for (tokens, batch), each in kinds.items()
+        if tokens == home[batch] or each.dips or not batch
+    }
+
+
+def counted_between(before: Mapping[_Any, DipTotals], after: Mapping[_Any, DipTotals]) -> Mapping[_Any, DipTotals]:
     """What was counted between two readings of a pod. Nothing if the first has none: a server may drop the series of
     one of two scrapes, and the totals are of hours.
     """
@@ -156,7 +182,7 @@ def counted_between(before: KindTotals, after: KindTotals) -> KindTotals:
     return {kind: each.since(before.get(kind, _NOTHING)) for kind, each in after.items()}
 
 
-def added(*parts: KindTotals) -> KindTotals:
+def added(*parts: Mapping[_Any, DipTotals]) -> Mapping[_Any, DipTotals]:
     """The sum of several pods or windows."""
     kinds = sorted({kind for part in parts for kind in part})
     return {kind: reduce(DipTotals.plus, (part[kind] for part in parts if kind in part)) for kind in kinds}
@@ -232,9 +258,9 @@ class DipEvidence:
 
 def gain_of(span: DipSpan) -> DipGain | None:
     """The gain that the dips of some blocks show; None from too few. Steps of a kind without dips are taken to last as
-    long without the draft as with it, so that they never make a loss.
+    long without the draft as with it, so that they never make a loss; those in dips at other tokens are left out.
     """
-    kinds = span.kinds.values()
+    kinds = at_home(span.kinds).values()
     known = [each for each in kinds if each.is_known]
     seconds, dips = sum(each.seconds for each in kinds), sum(each.dips for each in known)
     if dips < FEWEST_DIPS or seconds <= 0:

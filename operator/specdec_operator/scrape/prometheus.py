@@ -30,7 +30,7 @@ _STARTED: Final = "process_start_time_seconds"
 _ENGINES_OWN: Final = frozenset(("engine", "model_name", "position"))
 """Labels that vLLM gives its series. Every other one was added on the way, and identifies the scraper and its target.
 """
-_CLOCKS_OWN: Final = frozenset(("tokens", "batch", "prompt"))
+_CLOCKS_OWN: Final = frozenset(("tokens", "batch", "prompt", "dip", "position"))
 """Labels that the step clock gives its own."""
 
 _TOGETHER: Final = tuple(

@@ -1,6 +1,7 @@
 """The gain that dips in the engine show: read from a page, added up over windows, and what a window makes of it."""
 
 import random
+import re
 from dataclasses import replace
 from statistics import median
 
@@ -18,8 +19,10 @@ from specdec_operator.guard.dips import (
     DipTotals,
     KindTotals,
     added,
+    at_home,
     counted_between,
     gain_of,
+    homes,
 )
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
@@ -72,12 +75,27 @@ def test_a_page_has_the_totals_of_steps_with_a_draft() -> None:
 
 
 @pytest.mark.parametrize(
-    "labels", ['tokens="x",batch="4"', 'tokens="3"', 'tokens="3",batch="0"', 'tokens="999",batch="1"']
+    "labels",
+    [
+        *('tokens="x",batch="4"', 'tokens="3"', 'tokens="3",batch="0"', 'tokens="999",batch="1"'),
+        *(f'tokens="3",batch="4",dip="{dip}"' for dip in ("x", "-1", "999")),
+    ],
 )
 def test_labels_that_the_clock_does_not_write_leave_nothing(labels: str) -> None:
     """The rest of the page is read all the same."""
     found = read_counters(f"{PAGE}specdec_engine_dips_total{{{labels}}} 1\n")
     assert (found.dips, found.generation_tokens) == ({}, 100)
+
+
+def test_only_dips_at_nothing_are_of_the_gain() -> None:
+    """Engines of before the label have no others."""
+    labelled = re.sub(r'(_dip\w+{batch="4",)', r'\1dip="0",', PAGE)
+    other = re.sub(r'(_dip\w+{batch="4",).*', r'\1dip="2",tokens="3"} 9', PAGE)
+    others = [line for line in other.splitlines() if 'dip="2"' in line]
+    assert len(others) == 3
+    found = read_counters("\n".join((labelled, *others, "")).replace("\n\n", "\n"))
+    assert found.dips == read_counters(PAGE).dips
+    assert read_counters(other).dips[3, 4].dips == 0
 
 
 @pytest.mark.parametrize("series", SERIES)
@@ -120,6 +138,22 @@ def test_batch_sizes_count_by_their_time() -> None:
     found = gain_of_block({(3, 1): slow, (3, 4): fast})
     assert found is not None
     assert found.gain == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 8])
+def test_steps_in_dips_at_other_tokens_change_nothing(tokens: int) -> None:
+    """They are of no load of their own: gain, bound, length and share are as without them."""
+    kinds = {(3, 4): SEEN, (3, 64): DipTotals(seconds=5, requests=300, tokens=700), (3, 0): DipTotals(seconds=7)}
+    inside = {(tokens, batch): DipTotals(seconds=0.1, requests=30, tokens=31) for batch in (4, 64)}
+    assert gain_of_block(kinds | inside) == gain_of_block(kinds)
+    assert at_home(kinds | inside) == kinds
+
+
+def test_a_number_with_dips_of_its_own_is_a_home_too() -> None:
+    """As after a change of the dial, or where vLLM's own schedule has two numbers for one power of two."""
+    kinds = {(3, 4): SEEN, (2, 4): replace(SEEN, seconds=1.0), (2, 0): DipTotals(seconds=1), (3, 0): DipTotals()}
+    assert at_home(kinds) == kinds
+    assert homes(kinds) == {4: 3, 0: 2}
 
 
 def test_too_few_dips_show_nothing() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from specdec_operator.api.guard import Guard, Prometheus
 from specdec_operator.guard.counters import FAMILIES, Counters, counters_of
 from specdec_operator.guard.dips import SERIES
+from specdec_operator.guard.dips_at import ACCEPTED
 from specdec_operator.scrape.prometheus import allowed, query, readings, span
 
 Own = tuple[str, tuple[tuple[str, str], ...]]
@@ -93,12 +94,15 @@ def test_ranks_are_summed_and_jobs_are_not() -> None:
 def test_the_labels_of_the_step_clock_do_not_name_a_target() -> None:
     """Its series are of the same pod, whatever their tokens and batch."""
     clock = (("tokens", "4"), ("batch", "8"))
-    whole = page(10) | {(each, clock): 3.0 for each in SERIES if "dip" in each}
+    whole = page(10) | {(each, (*clock, ("dip", dip))): 3.0 for each in SERIES if "dip" in each for dip in "02"}
+    whole |= {(ACCEPTED, (*clock, ("position", place), ("prompt", "false"))): 5.0 for place in "01"}
     whole |= {(each, (*clock, ("prompt", "false"))): 2.0 for each in SERIES if "dip" not in each}
     reading = read((JOB, 101.0, whole))
     assert reading == counters(whole)
     assert reading is not None
     assert (reading.dips[4, 8].dips, reading.dips[4, 8].seconds) == (3.0, 2.0)
+    assert reading.other_dips.dips[4, 8, 2].dips == 3.0
+    assert reading.other_dips.accepted == {(4, 8): (5.0, 5.0)}
 
 
 @pytest.mark.parametrize("label", ["prometheus_replica", "replica", "cluster", "endpoint"])
