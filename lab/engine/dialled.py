@@ -36,7 +36,7 @@ _CLOCK: Final = 1.2
 _TIMED: Final = ("steps", "step_seconds", "tokens", "draft_tokens", "accepted_tokens")
 _STEPS: Final = ("step_seconds", "steps")
 _DIPS: Final = ("dips", "dip_ratios", "dip_squared_ratios")
-_ROUNDS: Final = 8
+_ROUNDS: Final = 12
 """How often all prompts are asked for at each value: some answers have to run at once for long enough."""
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
@@ -202,11 +202,21 @@ def dipped(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, An
     return {"alike": alike, "at_rest": off.sums["dips"], "ratio": off.step / on.step, **on.sums}
 
 
+def _counted(page: str, tokens: int) -> dict[str, float]:
+    """At one value of the dial and the batch of all clients: steps, dips at nothing; other_…: dips at fewer tokens."""
+    kind = {"tokens": tokens, "batch": CLIENTS}
+    found = {name: _clocked(page, name, prompt="false", **kind) for name in _STEPS}
+    for name in _DIPS:
+        found[name] = _clocked(page, name, dip=0, **kind)
+        found[f"other_{name}"] = sum(_clocked(page, name, dip=dip, **kind) for dip in range(1, tokens))
+    return found
+
+
 class _Seen:
     """What was counted at one value of the dial, at the batch of all clients."""
 
     def __init__(self) -> None:
-        self.sums = dict.fromkeys((*_STEPS, *_DIPS), 0.0)
+        self.sums: dict[str, float] = {}
 
     @property
     def step(self) -> float:
@@ -218,9 +228,8 @@ class _Seen:
     ) -> list[list[int]]:
         """Turn the dial, ask once more, and add what was counted; return the answers."""
         seen = _asked_at(engine, folder, texts, tokens, number)
-        for name in self.sums:
-            labels = {"tokens": tokens, "batch": CLIENTS} | ({"prompt": "false"} if name in _STEPS else {})
-            self.sums[name] += seen.clocked(name, **labels)
+        before, after = (_counted(each, tokens) for each in (seen.before, seen.after))
+        self.sums = {name: self.sums.get(name, 0.0) + after[name] - before[name] for name in after}
         return seen.answers
 
 
