@@ -34,11 +34,11 @@ from specdec_operator.reconcile.memory import DialMemory, ServiceMemory, Written
 from specdec_operator.reconcile.sis import Sis
 from specdec_operator.render.instrument import has_dial, port_of
 
-_SOON: Final = 0.3
+_SOON: Final = 0.2
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
-_HEARD: Final = 0.5
+_HEARD: Final = 0.4
 """Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. A setting
 that was not shown by then is written again, later and later.
 """
@@ -266,11 +266,7 @@ def _unheard(view: DialView, dial: DialMemory, written: Mapping[str, WrittenSett
     """
     at = {pod: each.at for pod, each in written.items()}
     late = {pod for pod in dial.late if (answer := dial.answers.get(pod)) and answer.offered and not view.follows(pod)}
-    return {
-        pod
-        for pod in late
-        if now - at.get(pod, dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)
-    }
+    return {pod for pod in late if now - at.get(pod, dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)}
 
 
 def _asked(

@@ -56,7 +56,7 @@ async def test_the_pods_get_their_setting_at_once_and_the_status_shows_what_they
     assert (stage.cluster.status["dial"]["tokens"], stage.cluster.status["dial"]["inForce"]) == (0, 0)
     assert "drafted" not in stage.cluster.status["serving"], "no pod has answered"
     deliver(stage)
-    await stage.run(0.4)
+    await stage.run(0.3)
     assert stage.cluster.status["dial"]["inForce"] == 0
     stage.drafting = drafts(0)
     await stage.run(1)
@@ -71,10 +71,10 @@ async def test_a_setting_that_a_kubelet_does_not_show_is_written_again() -> None
     stage, _ = await watching()
     stage.drafting = drafts(K)
     stage.sis |= {"annotations": {DIAL_ANNOTATION: "off"}}
-    await stage.run(0.8)
+    await stage.run(0.7)
     first, again = settings(stage)
     assert (first[1] or {})["tokens"] == (again[1] or {})["tokens"] == 0
-    assert (again[1] or {})["time"] - (first[1] or {})["time"] == pytest.approx(0.6, abs=0.11)
+    assert (again[1] or {})["time"] - (first[1] or {})["time"] == pytest.approx(0.4, abs=0.11)
 
 
 async def test_a_window_with_the_dial_at_nothing_is_not_held_against_the_draft() -> None:
