@@ -2,10 +2,10 @@
 
     python -m lab.guard.dips
 
-Of the engine only the dips are simulated: 13 steps of 20 ms with the draft, a share of them as the runtime's, three in
-four of them at nothing, one pod, windows of two minutes. A dip's ratio scatters by 10 %. All ratios of a window share a
-factor that wanders: what the machine does to a step with the draft and not to one without it. It is new in each window,
-or lasts for five minutes.
+Of the engine only the dips at nothing are simulated: 13 steps of 20 ms with the draft, a share of them as the
+runtime's, one pod, windows of two minutes. A dip's ratio scatters by 10 %. All ratios of a window share a factor that
+wanders: what the machine does to a step with the draft and not to one without it. It is new in each window, or lasts
+for five minutes.
 """
 
 import json
@@ -21,8 +21,9 @@ from typing import Final
 import numpy as np
 from hack import machine
 
-from specdec_operator.guard.dips import DipEvidence, DipTotals
-from specdec_runtime.clock.dips import ENOUGH, LATER, OTHER, SHARE, STEPS
+from specdec_operator.guard.dips import DipTotals
+from specdec_operator.guard.gain import DipEvidence, DipSpan
+from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, STEPS
 
 OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "dips.json"
 LOSSES: Final = (0.4, 0.7, 0.8, 0.85, 0.9, 0.95)
@@ -77,11 +78,10 @@ def shown(scene: DipScene, seed: int) -> float | None:
     for number in range(round(scene.hours * 3600 / _WINDOW)):
         level = like * level + sqrt(1 - like * like) * draw.standard_normal()
         mean = scene.true / _LENGTH * (1 + scene.wanders * level)
-        share = SHARE if dips < ENOUGH else LATER
-        begun = int(draw.poisson(share * _WINDOW / (STEPS * _STEP)))
-        count = int(draw.binomial(begun, 1 - 1 / OTHER))  # the others draft some tokens
+        share = SHARE if dips < ENOUGH else LATER / 2  # the other half draft some tokens
+        count = int(draw.poisson(share * _WINDOW / (STEPS * _STEP)))
         ratios = np.maximum(0.01, mean * (1 + _SCATTER * draw.standard_normal(count)))
-        dips += begun
+        dips += count
         totals = DipTotals(
             seconds=_WINDOW,
             requests=_WINDOW / _STEP,
@@ -90,7 +90,7 @@ def shown(scene: DipScene, seed: int) -> float | None:
             ratios=float(ratios.sum()),
             squares=float((ratios * ratios).sum()),
         )
-        found = found.plus({(4, 1): totals}, _WINDOW)
+        found = found.plus(DipSpan(kinds={(4, 1): totals}, seconds=_WINDOW))
         if (gain := found.gain) is not None and gain.high < 1:
             return (number + 1) * _WINDOW / 60
     return None

@@ -11,7 +11,7 @@ from specdec_operator.api.spec import Spec
 from specdec_operator.guard.baseline import BaselineSpeed, Comparison
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.decisions import DryRunAction, KnownGood, Lowering, PodFailure, Reduction, Rollback
-from specdec_operator.guard.dips import DipGain
+from specdec_operator.guard.gain import DipGain
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.state import Observation, Phase, State

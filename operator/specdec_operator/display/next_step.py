@@ -1,5 +1,6 @@
 """What a reader of a service's status would do next, and the command for it. Pure."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,9 +66,8 @@ def _steps(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
         again = f"Wait: the operator retries {ago(following, now)}. Or retry now:"
         anew = "Change spec.speculation, for example its draft. Or retry the same speculation:"
         yield again if following.time else anew, "retry"
-    better, why = guard.of("recommendation", "tokens").whole, guard.of("recommendation", "message").text
-    if better and better > 0 and better != service.of("spec", "speculation", "tokens").whole:
-        yield f"Set spec.speculation.tokens to {better}: {why}.", ""
+    if tokens := _tokens_to_set(service):
+        yield tokens, ""
     if guard.of("would").there:
         action = _ACTIONS.get(guard.of("would", "action").text, "act")
         yield f"Decide: the guard would {action}, but mode Observe or a hold prevents it.", "rollback"
@@ -77,6 +77,23 @@ def _steps(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
         yield remedy, ""
     if held(service, now):
         yield "Release the guard when you are done.", "release"
+
+
+def _tokens_to_set(service: Untrusted) -> str:
+    """The recommended K, as a sentence; empty without one."""
+    advice = service.of("status", "guard", "recommendation")
+    better, why = advice.of("tokens").whole, advice.of("message").text
+    if rows := advice.of("tokensByBatchSize").items:
+        return f"Set spec.speculation.tokensByBatchSize to {_by_load(rows)}: {why}."
+    if better and better > 0 and better != service.of("spec", "speculation", "tokens").whole:
+        return f"Set spec.speculation.tokens to {better}: {why}."
+    return ""
+
+
+def _by_load(rows: tuple[Untrusted, ...]) -> str:
+    """Rows of tokensByBatchSize, as they are written in a spec."""
+    whole = ({key: row.of(key).whole for key in ("upTo", "tokens")} for row in rows)
+    return json.dumps([{key: value for key, value in row.items() if value is not None} for row in whole])
 
 
 def _is_stalled(status: Untrusted) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, about
-from specdec_operator.guard.dips import DipGain
+from specdec_operator.guard.gain import DipGain
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 from specdec_operator.guard.window import Evidence

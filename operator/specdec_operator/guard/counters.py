@@ -10,8 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
-from specdec_operator.guard.dips import SERIES, KindTotals, totals_of
-from specdec_operator.guard.dips_at import ACCEPTED, OtherDips, other_dips_of
+from specdec_operator.guard.dips import ACCEPTED, SERIES, KindTotals, OtherDips, other_dips_of, totals_of
 from specdec_operator.guard.kv_cache import KvCache, read_kv_cache
 
 _STARTED: Final = "process_start_time_seconds"

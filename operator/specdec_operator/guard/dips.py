@@ -1,36 +1,22 @@
-"""The gain that an engine's own steps show: with the draft, and without it for a few steps now and then (a dip).
-
-It is an upper bound. An engine that only leaves its draft out still samples as for a draft, and its cache holds the
-draft's part, so such a step takes longer than one of the baseline (docs/runtime.md). So dips show a loss, and prove no
-gain. Some dips draft other tokens instead of none: dips_at.py.
+"""What the step clock of an engine counts: its steps, by tokens and load, and its dips, in which it drafted nothing or
+fewer tokens for a few steps (docs/runtime.md). What follows from them is in gain.py and best_tokens.py.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from math import log, sqrt
+from itertools import zip_longest
 from typing import Final, TypeVar
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
 
-FEWEST_DIPS: Final = 8
-"""Dips before their scatter is known."""
 _FEWEST_OF_KIND: Final = 3
 _LEAST_SCATTER: Final = 0.03
 """Scatter of one dip's ratio, at least: a few dips can agree by chance."""
 _WANDERS: Final = 0.08
 """Share by which the ratio of a block may miss that of others, whatever its dips agree on."""
-_BLOCK: Final = 120.0
-"""Seconds of a block, at least: windows of seconds look at a machine once."""
-_RECENT: Final = 4
-"""Blocks that show a change soon."""
-_FADES: Final = 1800.0
-"""Seconds after which a dip counts half among all of them, which show a small loss."""
-_ALPHA: Final = 0.001
-_MIXED: Final = 20.0
-"""Number of dips at which the bound is narrowest for its chance of error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,101 +174,91 @@ def added(*parts: Mapping[_Any, DipTotals]) -> Mapping[_Any, DipTotals]:
     return {kind: reduce(DipTotals.plus, (part[kind] for part in parts if kind in part)) for kind in kinds}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DipSpan:
-    """What was counted over all pods in some time, by kind. seconds: how much time that is."""
+OtherKind = tuple[int, int, int]
+"""Tokens that the steps around a dip drafted, a request; requests in a step, as in Kind; tokens drafted in the dip."""
+OtherTotals = Mapping[OtherKind, DipTotals]
+"""Of each of them dips, ratios and squares; the rest is 0."""
+AcceptedTotals = Mapping[Kind, tuple[float, ...]]
+"""Accepted draft tokens by position, first position first, of steps that took no prompt in."""
+ACCEPTED: Final = metrics.STEP_ACCEPTED
+"""The series that is read in addition to those of the gain."""
 
-    kinds: KindTotals = field(default_factory=dict)
-    seconds: float = 0.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherDips:
+    """dips: at other numbers of tokens than nothing. accepted: by kind of step, those in dips too. Without any accepted
+    token nothing is known: a rule on the way may have dropped the series.
+    """
+
+    dips: OtherTotals = field(default_factory=dict)
+    accepted: AcceptedTotals = field(default_factory=dict)
+
+    def since(self, before: "OtherDips") -> "OtherDips":
+        """What was counted after `before`; nothing if nothing was known then."""
+        if not before.accepted:
+            return OtherDips()
+        known = {kind: DipTotals() for kind in self.dips} | dict(before.dips)
+        accepted = {
+            kind: _by_position(each, before.accepted.get(kind, ()), sign=-1.0) for kind, each in self.accepted.items()
+        }
+        return OtherDips(dips=counted_between(known, self.dips), accepted=accepted)
+
+    def plus(self, other: "OtherDips") -> "OtherDips":
+        """Both together: of two pods or windows."""
+        kinds = sorted({*self.accepted, *other.accepted})
+        accepted = {
+            kind: _by_position(self.accepted.get(kind, ()), other.accepted.get(kind, ()), sign=1.0) for kind in kinds
+        }
+        return OtherDips(dips=added(self.dips, other.dips), accepted=accepted)
 
     @property
-    def as_block(self) -> "DipSpan":
-        """As one block of time."""
-        return replace(self, kinds={kind: each.of_block for kind, each in self.kinds.items()})
+    def as_block(self) -> "OtherDips":
+        """As what one block of time has shown."""
+        return replace(self, dips={kind: each.of_block for kind, each in self.dips.items()})
 
-    def plus(self, other: "DipSpan") -> "DipSpan":
-        """Both together."""
-        return DipSpan(kinds=added(self.kinds, other.kinds), seconds=self.seconds + other.seconds)
-
-    def faded(self, share: float) -> "DipSpan":
-        """A share of it, and of its time."""
-        kinds = {kind: each.faded(share) for kind, each in self.kinds.items()}
-        return DipSpan(kinds=kinds, seconds=share * self.seconds)
+    def faded(self, share: float) -> "OtherDips":
+        """A share of it."""
+        return OtherDips(
+            dips={kind: each.faded(share) for kind, each in self.dips.items()},
+            accepted={kind: tuple(share * count for count in each) for kind, each in self.accepted.items()},
+        )
 
 
-_NO_TIME: Final = DipSpan()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DipGain:
-    """What the dips of one speculation came to. gain: tokens of a step and request x seconds of a step without the
-    draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
-    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took. seconds: of the time
-    that the dips are of.
+def other_dips_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> OtherDips:
+    """What one pod's samples show: names of series, their labels and values. Nothing of labels that the step clock does
+    not write.
     """
-
-    gain: float
-    high: float
-    ratio: float
-    length: float
-    share: float
-    dips: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DipEvidence:
-    """The dips of a speculation. open: the block that is not full yet. recent: the last blocks, oldest first; before:
-    all blocks, older ones less.
-    """
-
-    open: DipSpan = _NO_TIME
-    recent: tuple[DipSpan, ...] = ()
-    before: DipSpan = _NO_TIME
-
-    def plus(self, window: KindTotals, seconds: float) -> "DipEvidence":
-        """With one more window, of so many seconds."""
-        longer = replace(self, open=self.open.plus(DipSpan(kinds=window, seconds=seconds)))
-        return longer if longer.open.seconds < _BLOCK else longer._closed()
-
-    def _closed(self) -> "DipEvidence":
-        block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
-        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=faded.plus(block))
-
-    @property
-    def gain(self) -> DipGain | None:
-        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips."""
-        known = map(gain_of, (reduce(DipSpan.plus, self.recent, _NO_TIME), self.before))
-        return min((each for each in known if each is not None), key=lambda gain: gain.high, default=None)
-
-
-def gain_of(span: DipSpan) -> DipGain | None:
-    """The gain that the dips of some blocks show; None from too few. Steps of a kind without dips are taken to last as
-    long without the draft as with it, so that they never make a loss; those in dips at other tokens are left out.
-    """
-    kinds = at_home(span.kinds).values()
-    known = [each for each in kinds if each.is_known]
-    seconds, dips = sum(each.seconds for each in kinds), sum(each.dips for each in known)
-    if dips < FEWEST_DIPS or seconds <= 0:
-        return None
-    share = sum(each.seconds for each in known) / seconds
-    if not share:
-        return None
-    parts = [(each.seconds / seconds * each.length, each) for each in known]
-    length = sum(each.seconds / seconds * each.length for each in kinds)
-    rest = length - sum(part for part, _ in parts)
-    gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
-    error = sqrt(sum(part * part * each.variance for part, each in parts))
-    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (share * seconds)
-    high = gain + _width(dips) * error
-    return DipGain(
-        gain=gain, high=high, ratio=ratio, length=length, share=share, dips=round(dips), seconds=span.seconds
+    dips: defaultdict[OtherKind, dict[str, float]] = defaultdict(dict)
+    accepted: defaultdict[Kind, dict[int, float]] = defaultdict(dict)
+    for name, labels, value in samples:
+        if name not in DIPS and name != ACCEPTED:
+            continue
+        kind, dip, position = kind_of(labels), dip_of(labels), _position(labels)
+        if kind is None or dip is None or (name == ACCEPTED and position is None):
+            return OtherDips()
+        if name in DIPS and dip:
+            totals = dips[(*kind, dip)]
+            totals[DIPS[name]] = totals.get(DIPS[name], 0.0) + value
+        elif position is not None and kind[1]:
+            accepted[kind][position] = accepted[kind].get(position, 0.0) + value
+    if not accepted:
+        return OtherDips()
+    return OtherDips(
+        dips={kind: DipTotals(**totals) for kind, totals in dips.items()},
+        accepted={
+            kind: tuple(each.get(place, 0.0) for place in range(max(each) + 1)) for kind, each in accepted.items()
+        },
     )
 
 
-def _width(dips: float) -> float:
-    """Standard errors of a bound that holds at every number of dips of one machine at once, with a chance of 0.999.
+def _position(labels: Mapping[str, str]) -> int | None:
+    try:
+        position = int(labels.get("position", ""))
+    except ValueError:
+        return None
+    return position if 0 <= position < MOST_TOKENS else None
 
-    Normal mixture: Howard, Ramdas, McAuliffe, Sekhon, Annals of Statistics 49 (2021), equation (14).
-    """
-    return sqrt((dips + _MIXED) / dips * log((dips + _MIXED) / (_MIXED * _ALPHA**2)))
+
+def _by_position(one: Iterable[float], other: Iterable[float], *, sign: float) -> tuple[float, ...]:
+    """The sum at each position, or, with a negative sign, what the first has more."""
+    return tuple(max(0.0, each + sign * more) for each, more in zip_longest(one, other, fillvalue=0.0))

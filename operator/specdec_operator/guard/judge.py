@@ -12,8 +12,9 @@ from specdec_operator.guard import acceptance, checks
 from specdec_operator.guard import speed_checks as speed
 from specdec_operator.guard.baseline import Comparison, compare
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, about, finding_of, pair_of
+from specdec_operator.guard.best_tokens import TokensAtLoad, fastest
 from specdec_operator.guard.checks import Check, WindowCase, over, unsure
-from specdec_operator.guard.dips import DipEvidence, DipGain
+from specdec_operator.guard.gain import DipEvidence, DipGain, DipSpan
 from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.speed_checks import gain_text, speedup_text
@@ -86,7 +87,8 @@ class Judged:
     point-hours; None if it is unknown.
     row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
-    windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged.
+    windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged;
+    loads: the fastest K by load, by the same dips.
     """
 
     verdict: Verdict
@@ -99,6 +101,7 @@ class Judged:
     recent: tuple[Traffic, ...] = ()
     dips: DipEvidence = field(default_factory=DipEvidence)
     gain: DipGain | None = None
+    loads: tuple[TokensAtLoad, ...] = ()
 
     @property
     def conclusive(self) -> bool:
@@ -149,13 +152,14 @@ def judge(
         findings=findings,
         dips=seen,
         gain=case.gain,
+        loads=fastest(seen.before),
     )
 
 
 def _dips(before: DipEvidence, pool: Evidence, thresholds: Thresholds) -> DipEvidence:
     """The dips so far. While the dial asks for fewer tokens than the flags, nothing is learnt of what the flags ask."""
     broken = pool.restarted or pool.unread or thresholds.dialled is not None
-    return before if broken else before.plus(pool.dips, pool.seconds)
+    return before if broken else before.plus(DipSpan(kinds=pool.dips, other=pool.other_dips, seconds=pool.seconds))
 
 
 def _whole(parts: Mapping[str, Evidence], thresholds: Thresholds) -> dict[str, Evidence]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from specdec_operator.guard.counters import Counters
 from specdec_operator.guard.decisions import Probe
-from specdec_operator.guard.dips import DipEvidence
+from specdec_operator.guard.gain import DipEvidence
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.stalls import Standstill, stalled

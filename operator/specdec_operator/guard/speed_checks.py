@@ -8,7 +8,7 @@ from specdec_operator.guard.acceptance import rarely_drafted_text
 from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
 from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Measure, MeasureFinding
 from specdec_operator.guard.checks import WindowCase, failed, over, unsure
-from specdec_operator.guard.dips import DipGain
+from specdec_operator.guard.gain import DipGain
 from specdec_operator.guard.verdict import Reason, Verdict
 
 _GRAVE: Final = 0.8

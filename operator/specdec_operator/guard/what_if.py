@@ -161,17 +161,38 @@ def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokensUpTo:
+    """A row of spec.speculation.tokensByBatchSize. up_to: running requests; None in the last row."""
+
+    up_to: int | None = field(default=None, metadata=means("Largest number of running requests for this row."))
+    tokens: int = field(metadata=means("Tokens per step; 0: nothing is drafted."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The recommendation that follows from one window."""
 
     tokens: int = field(metadata=means("Tokens per step; 0: no speculation."))
+    by_batch_size: tuple[TokensUpTo, ...] = field(
+        default=(),
+        metadata=means(
+            "Tokens per step by load, for spec.speculation.tokensByBatchSize.", name="tokensByBatchSize", empty=False
+        ),
+    )
     message: str = field(metadata=means("Reason, with numbers."))
 
 
-def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: Advice | None = None) -> Advice | None:
+def advise(
+    rows: tuple[Fewer, ...],
+    verdict: Verdict,
+    fewer: int | None,
+    more: Advice | None = None,
+    at_loads: Advice | None = None,
+) -> Advice | None:
     """The recommendation from a window; None if the window proves nothing, or no better K is known.
 
-    fewer: the largest K' that would have passed. more: the recommendation of a larger K.
+    fewer: the largest K' that would have passed. more: the recommendation of a larger K; at_loads: of a smaller K at
+    some loads, which was measured and not estimated.
     """
     by_tokens = {row.tokens: row for row in rows}
     match verdict.outcome:
@@ -182,7 +203,7 @@ def advise(rows: tuple[Fewer, ...], verdict: Verdict, fewer: int | None, more: A
         case Outcome.FAIL:
             return Advice(tokens=0, message=f"serve without speculation: {verdict.message}")
         case Outcome.PASS:
-            return _faster(rows) or more
+            return at_loads or _faster(rows) or more
     return None
 
 

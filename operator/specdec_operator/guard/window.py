@@ -12,8 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
-from specdec_operator.guard.dips import KindTotals, added, counted_between
-from specdec_operator.guard.dips_at import OtherDips
+from specdec_operator.guard.dips import KindTotals, OtherDips, added, counted_between
 from specdec_operator.guard.kv_cache import KvCache, smallest
 from specdec_operator.guard.stalls import Standstill, standstill, stood_still
 from specdec_operator.guard.statistics import RatioSums
@@ -208,8 +207,7 @@ class Evidence:
     in seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
     pods: pods that were read at least twice; pod_seconds: how long each of them was read, summed up. unread: pods that
     never answered. kv_cache: of the pod that holds fewest tokens; None if no page has it. standstills: of pods in which
-    requests stand still. dips: of the step clocks, those at nothing;
-    other_dips: the others.
+    requests stand still. dips: of the step clocks, those at nothing; other_dips: the others.
     """
 
     seconds: float

@@ -4,7 +4,9 @@ engine takes it. Pure.
 
 from dataclasses import dataclass, replace
 
+from specdec_operator.api.method_options import BatchStep
 from specdec_operator.api.spec import Spec
+from specdec_operator.guard.best_tokens import advice
 from specdec_operator.guard.decisions import Lowering, Reduction
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.memory import lacking_memory
@@ -39,7 +41,8 @@ def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thres
     rows = fewer_tokens(evidence, thresholds, closed.comparison)
     fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
     more = _more(sis, desired, closed) if closed.verdict.outcome is Outcome.PASS else None
-    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer, more))
+    at_loads = _at_loads(sis, desired, closed)
+    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer, more, at_loads))
 
 
 def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:
@@ -66,6 +69,19 @@ def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
         return _is_taken(sis, desired, trial, state)
 
     return more_tokens(closed.evidence, closed.comparison, takes)
+
+
+def _at_loads(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
+    """The advice to use fewer tokens at some loads. None if the guard serves something else, or the engine does not
+    take it.
+    """
+    found, asked = advice(closed.loads), sis.spec.speculation
+    if found is None or asked is None or desired.state.rollback or desired.state.reduced:
+        return None
+    steps = [BatchStep(up_to=each.up_to, tokens=each.tokens) for each in found.by_batch_size]
+    changes = {"tokens_by_batch_size": steps} if steps else {"tokens": found.tokens}
+    trial = sis.spec.model_copy(update={"speculation": asked.model_copy(update=changes)})
+    return found if _is_taken(sis, desired, trial, desired.state) else None
 
 
 def less_memory(sis: Sis, desired: Desired, observation: Observation) -> str:

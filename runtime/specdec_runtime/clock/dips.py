@@ -22,11 +22,12 @@ STEPS: Final = 13
 AROUND: Final = 12
 """Steps before a dip, and as many after it, that it is compared with."""
 SHARE: Final = 0.02
-LATER: Final = 0.005
+LATER: Final = 0.01
 """Share of the steps that are in dips: until ENOUGH have begun, and later."""
 ENOUGH: Final = 200
-OTHER: Final = 4
-"""Each dip of so many drafts some tokens; the others draft nothing."""
+"""First the engine learns whether its draft pays: until so many dips have begun, all draft nothing. Then every second
+one drafts some tokens, to learn how many pay most.
+"""
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
 _KEPT: Final = 0.75
@@ -54,7 +55,7 @@ class DipSums:
 @dataclass(slots=True)
 class Dips:
     """When an engine dips, and what came of it. draw: a random number from 0 to 1. share: of the steps, instead of
-    those above; 0: it never dips.
+    those above, and without a beginning in which all draft nothing; 0: it never dips.
 
     Chance decides when, so that no pattern of the traffic meets it, and that the pods of a service do not dip together.
     """
@@ -141,10 +142,11 @@ class Dips:
             sums.squares += ratio * ratio
 
     def _drafts(self, home: int) -> int:
-        """Tokens of the dip that begins: 0, and each fourth time 1, half of `home` or one less than it, in turn."""
-        turn, rest = divmod(self._begun, OTHER)
+        """Tokens of the dip that begins: 0, or in turn 1, half of `home` and one less than it."""
+        turn, rest = divmod(self._begun, 2)
         others = [each for each in sorted({1, home // 2, home - 1}) if 0 < each < home]
-        return others[turn % len(others)] if others and not rest else 0
+        learnt = self._begun > ENOUGH or self.share is not None
+        return others[turn % len(others)] if others and learnt and rest else 0
 
     def _pause(self) -> int:
         share = (SHARE if self._begun < ENOUGH else LATER) if self.share is None else self.share

@@ -11,19 +11,8 @@ from tests.unit.builders import counters, limits, make_comparison, make_evidence
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding
 from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.guard.dips import (
-    SERIES,
-    DipEvidence,
-    DipGain,
-    DipSpan,
-    DipTotals,
-    KindTotals,
-    added,
-    at_home,
-    counted_between,
-    gain_of,
-    homes,
-)
+from specdec_operator.guard.dips import SERIES, DipTotals, KindTotals, added, at_home, counted_between, homes
+from specdec_operator.guard.gain import DipEvidence, DipGain, DipSpan, gain_of
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Schedule, add, start
@@ -60,7 +49,7 @@ def gain(*windows: KindTotals) -> DipGain | None:
     """What so many windows show."""
     found = DipEvidence()
     for each in windows:
-        found = found.plus(each, WINDOW)
+        found = found.plus(DipSpan(kinds=each, seconds=WINDOW))
     return found.gain
 
 
@@ -177,9 +166,9 @@ def test_short_windows_are_one_block_of_two_minutes() -> None:
     """Windows of seconds look at a machine once."""
     found = DipEvidence()
     for _ in range(19):
-        found = found.plus(of_window(0.5), 6.0)
+        found = found.plus(DipSpan(kinds=of_window(0.5), seconds=6.0))
     assert found.gain is None
-    found = found.plus(of_window(0.5), 6.0)
+    found = found.plus(DipSpan(kinds=of_window(0.5), seconds=6.0))
     assert found.gain is not None
     assert (found.gain.dips, found.gain.seconds) == (180, 120.0)
     assert (len(found.recent), found.open.seconds) == (1, 0.0)
@@ -212,7 +201,7 @@ def _minutes(true: float, seed: int, hours: float) -> float | None:
     draw, found = random.Random(seed), DipEvidence()  # noqa: S311 - no secret
     for number in range(round(hours * 3600 / WINDOW)):
         ratio = true / 2 * draw.gauss(1, 0.04)
-        found = found.plus(of_window(ratio, draw=draw), WINDOW)
+        found = found.plus(DipSpan(kinds=of_window(ratio, draw=draw), seconds=WINDOW))
         if found.gain is not None and found.gain.high < 1.0:
             return (number + 1) * WINDOW / 60
     return None
@@ -294,7 +283,7 @@ def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
 
 def test_the_dial_forgets_nothing_and_learns_nothing() -> None:
     """While it asks for fewer tokens, the dips are of those."""
-    before = DipEvidence().plus(of_window(0.7), WINDOW)
+    before = DipEvidence().plus(DipSpan(kinds=of_window(0.7), seconds=WINDOW))
     sampler, _ = add(
         start(0.0, Schedule(interval=2.0, window=10.0)), {}, limits(), Schedule(interval=2.0, window=10.0), 2.0
     )

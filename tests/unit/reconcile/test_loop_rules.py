@@ -1,5 +1,6 @@
 """The loop and the engine's rules: what is refused, what is warned of, and what runs already."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from tests.unit.stage import Stage, busy, is_speculative, watching
 
 from specdec_engine.case import Case
 from specdec_engine.rule import Finding, Rule, Severity
+from specdec_operator.guard import judge
+from specdec_operator.guard.best_tokens import TokensAtLoad
 from specdec_operator.render import plan as planning
 
 NEWER = Rule(id="NEWER", severity=Severity.REFUSED, says="A rule of a newer operator.", source="this test")
@@ -84,6 +87,27 @@ async def test_more_tokens_are_recommended_as_far_as_the_engine_takes_them(
     stage, _ = await watching(busy(acceptance=1.0))
     await stage.run(20.0)
     assert stage.cluster.status["guard"]["recommendation"]["tokens"] == more
+    assert stage.flags()["num_speculative_tokens"] == 4
+
+
+@pytest.mark.parametrize("taken", [True, False])
+async def test_the_best_k_at_each_load_is_recommended_if_the_engine_takes_it(
+    monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    """Two tokens from five running requests on. The flags stay as they are."""
+
+    def check(case: Case) -> tuple[Finding, ...]:
+        refuses = not taken and "num_speculative_tokens_per_batch_size" in (case.speculation or {})
+        return (Finding(rule=NEWER, field="schedule", value="", message="none"),) if refuses else ()
+
+    at = partial(TokensAtLoad, home=4, speed=1.25, low=1.1, dips=31)
+    monkeypatch.setattr(judge, "fastest", lambda span: (at(batch=4, tokens=4), at(batch=8, tokens=2)))
+    monkeypatch.setattr(planning, "check", check)
+    stage, _ = await watching(busy())
+    await stage.run(20.0)
+    found = stage.cluster.status["guard"].get("recommendation", {})
+    assert found.get("tokensByBatchSize") == ([{"upTo": 4, "tokens": 4}, {"tokens": 2}] if taken else None)
+    assert ("with up to 8 running requests 2 tokens are 1.25 times as fast as 4" in found.get("message", "")) is taken
     assert stage.flags()["num_speculative_tokens"] == 4
 
 

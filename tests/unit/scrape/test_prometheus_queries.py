@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from specdec_operator.api.guard import Guard, Prometheus
 from specdec_operator.guard.counters import FAMILIES, Counters, counters_of
-from specdec_operator.guard.dips import SERIES
-from specdec_operator.guard.dips_at import ACCEPTED
+from specdec_operator.guard.dips import ACCEPTED, SERIES
 from specdec_operator.scrape.prometheus import allowed, query, readings, span
 
 Own = tuple[str, tuple[tuple[str, str], ...]]

@@ -6,8 +6,7 @@ import pytest
 from tests.unit.builders import make_evidence
 
 from specdec_operator.guard.counters import read_counters
-from specdec_operator.guard.dips import DipTotals
-from specdec_operator.guard.dips_at import ACCEPTED, OtherDips
+from specdec_operator.guard.dips import ACCEPTED, DipTotals, OtherDips
 from specdec_operator.guard.window import pooled
 
 PAGE = """\

@@ -1,0 +1,113 @@
+"""Which number of draft tokens is the fastest at each load, by the engines' own steps: dips show the seconds of steps
+with fewer tokens or none, and the acceptance by position the tokens that they bring. Pure.
+
+With K' < K the same answer takes more steps. The additional ones probably lie in runs that the draft guesses, so K' can
+be better than shown here. A larger K than the one that runs is never tried.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from math import exp, sqrt
+from typing import Final
+
+from specdec_operator.guard.dips import DipTotals, homes
+from specdec_operator.guard.gain import FEWEST_DIPS, DipSpan, width
+from specdec_operator.guard.what_if import WORTH, Advice, TokensUpTo
+
+_FEWEST_REQUESTS: Final = 1000.0
+"""Requests in steps, summed up, from which on the acceptance by position is known at a load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensAtLoad:
+    """The fastest K at one load. batch: running requests, rounded up to a power of two. home: the K that runs there.
+
+    tokens: the fastest, which may be 0, or `home`. speed: of it, times that of `home`; low: its lower bound. dips: how
+    many show it; 0 for `home`.
+    """
+
+    batch: int
+    home: int
+    tokens: int
+    speed: float = 1.0
+    low: float = 1.0
+    dips: int = 0
+
+    @property
+    def is_other(self) -> bool:
+        """Whether another K than the present one is faster."""
+        return self.tokens != self.home
+
+
+def fastest(span: DipSpan) -> tuple[TokensAtLoad, ...]:
+    """The fastest K at each load at which dips to another K are known, smallest load first."""
+    by_batch = homes(span.kinds)
+    return tuple(_at(span, batch, by_batch[batch]) for batch in sorted(by_batch) if batch and _compared(span, batch))
+
+
+def _compared(span: DipSpan, batch: int) -> bool:
+    return any(each.dips >= FEWEST_DIPS for _, each in _dips(span, batch, homes(span.kinds)[batch]))
+
+
+def _dips(span: DipSpan, batch: int, home: int) -> Iterator[tuple[int, DipTotals]]:
+    """Each K that was tried, with its dips."""
+    if (none := span.kinds.get((home, batch))) is not None:
+        yield 0, none
+    for (tokens, at, dip), each in span.other.dips.items():
+        if (tokens, at) == (home, batch):
+            yield dip, each
+
+
+def _at(span: DipSpan, batch: int, home: int) -> TokensAtLoad:
+    """The K with the highest lower bound, if that is above 1 and the K is worth a change."""
+    requests, accepted = span.kinds[home, batch].requests, span.other.accepted.get((home, batch), ())
+    stays = TokensAtLoad(batch=batch, home=home, tokens=home)
+    if requests < _FEWEST_REQUESTS or not accepted:
+        return stays
+    lengths = [1 + sum(accepted[:tokens]) / requests for tokens in range(home + 1)]
+    tried = (
+        _speed(stays, tokens, each, lengths[tokens] / lengths[home])
+        for tokens, each in _dips(span, batch, home)
+        if tokens < home and each.dips >= FEWEST_DIPS and each.ratios > 0
+    )
+    surely = (each for each in tried if each.low > 1 and each.speed >= WORTH)
+    return max(surely, key=lambda each: each.low, default=stays)
+
+
+def _speed(stays: TokensAtLoad, tokens: int, dips: DipTotals, length: float) -> TokensAtLoad:
+    """What a K that was tried comes to. length: of its steps, times that of the present K's."""
+    ratio = dips.ratios / dips.dips
+    speed = length / ratio
+    low = speed * exp(-width(dips.dips) * sqrt(dips.variance) / ratio)
+    return TokensAtLoad(batch=stays.batch, home=stays.home, tokens=tokens, speed=speed, low=low, dips=round(dips.dips))
+
+
+def advice(loads: tuple[TokensAtLoad, ...]) -> Advice | None:
+    """The recommendation that follows: one K for all loads, or K by load; None if the present K is the fastest, or if
+    nothing is faster than speculation at any load, which is a matter of the gain.
+    """
+    others = [each for each in loads if each.is_other]
+    if not others or not any(each.tokens for each in loads):
+        return None
+    message = "; ".join(map(_text, others))
+    if len({each.tokens for each in loads}) == 1:
+        return Advice(tokens=others[0].tokens, message=message)
+    return Advice(tokens=others[0].home, by_batch_size=_schedule(loads), message=message)
+
+
+def _text(found: TokensAtLoad) -> str:
+    tokens = {0: "no speculation is", 1: "1 token is"}.get(found.tokens, f"{found.tokens} tokens are")
+    return (
+        f"with up to {found.batch} running requests {tokens} {found.speed:.2f} times as fast as {found.home} (at least "
+        f"{found.low:.2f}, {found.dips} dips)"
+    )
+
+
+def _schedule(loads: tuple[TokensAtLoad, ...]) -> tuple[TokensUpTo, ...]:
+    """The K by load. A load that was not seen has the K that runs; above the largest one that was seen, its K holds."""
+    known = {each.batch: each.tokens for each in loads}
+    home, largest = max(each.home for each in loads), loads[-1].batch
+    sizes = [(1 << power, known.get(1 << power, home)) for power in range(largest.bit_length())]
+    rows = [[*group][-1] for _, group in groupby(sizes, key=lambda size: size[1])]
+    return (*(TokensUpTo(up_to=size, tokens=tokens) for size, tokens in rows[:-1]), TokensUpTo(tokens=rows[-1][1]))

@@ -1,0 +1,130 @@
+"""The gain that an engine's own steps show: with the draft, and without it for a few steps now and then (a dip). Pure.
+
+It is an upper bound. The cache of an engine that only leaves its draft out holds the draft's part, it prepares each
+step for drafts, and some runners draft all the same (docs/runtime.md): such a step takes longer than one of the
+baseline. So dips show a loss, and prove no gain.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import log, sqrt
+from typing import Final
+
+from specdec_operator.guard.dips import KindTotals, OtherDips, added, at_home
+
+FEWEST_DIPS: Final = 8
+"""Dips before their scatter is known."""
+_BLOCK: Final = 120.0
+"""Seconds of a block, at least: windows of seconds look at a machine once."""
+_RECENT: Final = 4
+"""Blocks that show a change soon."""
+_FADES: Final = 1800.0
+"""Seconds after which a dip counts half among all of them, which show a small loss."""
+_ALPHA: Final = 0.001
+_MIXED: Final = 20.0
+"""Number of dips at which the bound is narrowest for its chance of error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DipSpan:
+    """What was counted over all pods in some time. kinds: by kind of step, with the dips at nothing; other: dips at
+    other tokens. seconds: how much time that is.
+    """
+
+    kinds: KindTotals = field(default_factory=dict)
+    other: OtherDips = field(default_factory=OtherDips)
+    seconds: float = 0.0
+
+    @property
+    def as_block(self) -> "DipSpan":
+        """As one block of time."""
+        kinds = {kind: each.of_block for kind, each in self.kinds.items()}
+        return replace(self, kinds=kinds, other=self.other.as_block)
+
+    def plus(self, other: "DipSpan") -> "DipSpan":
+        """Both together."""
+        kinds, seconds = added(self.kinds, other.kinds), self.seconds + other.seconds
+        return DipSpan(kinds=kinds, other=self.other.plus(other.other), seconds=seconds)
+
+    def faded(self, share: float) -> "DipSpan":
+        """A share of it, and of its time."""
+        kinds = {kind: each.faded(share) for kind, each in self.kinds.items()}
+        return DipSpan(kinds=kinds, other=self.other.faded(share), seconds=share * self.seconds)
+
+
+_NO_TIME: Final = DipSpan()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DipGain:
+    """What the dips of one speculation came to. gain: tokens of a step and request x seconds of a step without the
+    draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
+    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took. seconds: of the time
+    that the dips are of.
+    """
+
+    gain: float
+    high: float
+    ratio: float
+    length: float
+    share: float
+    dips: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DipEvidence:
+    """The dips of a speculation. open: the block that is not full yet. recent: the last blocks, oldest first; before:
+    all blocks, older ones less.
+    """
+
+    open: DipSpan = _NO_TIME
+    recent: tuple[DipSpan, ...] = ()
+    before: DipSpan = _NO_TIME
+
+    def plus(self, window: DipSpan) -> "DipEvidence":
+        """With one more window."""
+        longer = replace(self, open=self.open.plus(window))
+        return longer if longer.open.seconds < _BLOCK else longer._closed()
+
+    def _closed(self) -> "DipEvidence":
+        block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
+        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=faded.plus(block))
+
+    @property
+    def gain(self) -> DipGain | None:
+        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips."""
+        known = map(gain_of, (reduce(DipSpan.plus, self.recent, _NO_TIME), self.before))
+        return min((each for each in known if each is not None), key=lambda gain: gain.high, default=None)
+
+
+def gain_of(span: DipSpan) -> DipGain | None:
+    """The gain that the dips of some blocks show; None from too few. Steps of a kind without dips are taken to last as
+    long without the draft as with it, so that they never make a loss; those in dips at other tokens are left out.
+    """
+    kinds = at_home(span.kinds).values()
+    known = [each for each in kinds if each.is_known]
+    seconds, dips = sum(each.seconds for each in kinds), sum(each.dips for each in known)
+    if dips < FEWEST_DIPS or seconds <= 0:
+        return None
+    share = sum(each.seconds for each in known) / seconds
+    if not share:
+        return None
+    parts = [(each.seconds / seconds * each.length, each) for each in known]
+    length = sum(each.seconds / seconds * each.length for each in kinds)
+    rest = length - sum(part for part, _ in parts)
+    gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
+    error = sqrt(sum(part * part * each.variance for part, each in parts))
+    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (share * seconds)
+    high = gain + width(dips) * error
+    return DipGain(
+        gain=gain, high=high, ratio=ratio, length=length, share=share, dips=round(dips), seconds=span.seconds
+    )
+
+
+def width(dips: float) -> float:
+    """Standard errors of a bound that holds at every number of dips of one machine at once, with a chance of 0.999.
+
+    Normal mixture: Howard, Ramdas, McAuliffe, Sekhon, Annals of Statistics 49 (2021), equation (14).
+    """
+    return sqrt((dips + _MIXED) / dips * log((dips + _MIXED) / (_MIXED * _ALPHA**2)))
