@@ -36,7 +36,7 @@ _CLOCK: Final = 1.2
 _TIMED: Final = ("steps", "step_seconds", "tokens", "draft_tokens", "accepted_tokens")
 _STEPS: Final = ("step_seconds", "steps")
 _DIPS: Final = ("dips", "dip_ratios", "dip_squared_ratios")
-_ROUNDS: Final = 12
+_ROUNDS: Final = 16
 """How often all prompts are asked for at each value: some answers have to run at once for long enough."""
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
