@@ -83,8 +83,11 @@ def _tokens_to_set(service: Untrusted) -> str:
     """The recommended K, as a sentence; empty without one."""
     advice = service.of("status", "guard", "recommendation")
     better, why = advice.of("tokens").whole, advice.of("message").text
-    if rows := advice.of("tokensByBatchSize").items:
-        return f"Set spec.speculation.tokensByBatchSize to {_by_load(rows)}: {why}."
+    rows = advice.of("tokensByBatchSize")
+    if rows.items:
+        if rows.value == service.of("spec", "speculation", "tokensByBatchSize").value:
+            return ""
+        return f"Set spec.speculation.tokensByBatchSize to {_by_load(rows.items)}: {why}."
     if better and better > 0 and better != service.of("spec", "speculation", "tokens").whole:
         return f"Set spec.speculation.tokens to {better}: {why}."
     return ""

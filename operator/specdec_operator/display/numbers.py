@@ -109,8 +109,10 @@ def _marks(tokens: int | None, service: Untrusted) -> tuple[str, ...]:
     known = {
         "in use": tokens_in_force(service.of("status")),
         "requested": service.of("spec", "speculation", "tokens"),
-        "recommended": service.of("status", "guard", "recommendation", "tokens"),
     }
+    advice = service.of("status", "guard", "recommendation")
+    if not advice.of("tokensByBatchSize").items:  # with rows, tokens is the K that runs
+        known["recommended"] = advice.of("tokens")
     return tuple(mark for mark, each in known.items() if tokens == each.whole)
 
 

@@ -1,11 +1,11 @@
 """Which number of draft tokens is the fastest at each load, by the engines' own steps: dips show the seconds of steps
-with fewer tokens or none, and the acceptance by position the tokens that they bring. Pure.
+with fewer tokens, and the acceptance by position the tokens that they bring. Pure.
 
 With K' < K the same answer takes more steps. The additional ones probably lie in runs that the draft guesses, so K' can
-be better than shown here. A larger K than the one that runs is never tried.
+be better than shown here. A larger K than the one that runs is never tried. Nothing at some loads is not compared: at 0
+of its own schedule vLLM runs the draft all the same, and in a dip it does not.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from math import exp, sqrt
@@ -17,14 +17,15 @@ from specdec_operator.guard.what_if import WORTH, Advice, TokensUpTo
 
 _FEWEST_REQUESTS: Final = 1000.0
 """Requests in steps, summed up, from which on the acceptance by position is known at a load."""
+_LEAST_RATIO: Final = 0.01
+"""A smaller share of the seconds of a step is of no engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokensAtLoad:
     """The fastest K at one load. batch: running requests, rounded up to a power of two. home: the K that runs there.
 
-    tokens: the fastest, which may be 0, or `home`. speed: of it, times that of `home`; low: its lower bound. dips: how
-    many show it; 0 for `home`.
+    tokens: the fastest. speed: of it, times that of `home`; low: its lower bound. dips: how many show it; 0 for `home`.
     """
 
     batch: int
@@ -41,35 +42,23 @@ class TokensAtLoad:
 
 
 def fastest(span: DipSpan) -> tuple[TokensAtLoad, ...]:
-    """The fastest K at each load at which dips to another K are known, smallest load first."""
+    """The fastest K at each load that was seen, smallest load first: where too little is known, the K that runs."""
     by_batch = homes(span.kinds)
-    return tuple(_at(span, batch, by_batch[batch]) for batch in sorted(by_batch) if batch and _compared(span, batch))
-
-
-def _compared(span: DipSpan, batch: int) -> bool:
-    return any(each.dips >= FEWEST_DIPS for _, each in _dips(span, batch, homes(span.kinds)[batch]))
-
-
-def _dips(span: DipSpan, batch: int, home: int) -> Iterator[tuple[int, DipTotals]]:
-    """Each K that was tried, with its dips."""
-    if (none := span.kinds.get((home, batch))) is not None:
-        yield 0, none
-    for (tokens, at, dip), each in span.other.dips.items():
-        if (tokens, at) == (home, batch):
-            yield dip, each
+    return tuple(_at(span, batch, by_batch[batch]) for batch in sorted(by_batch) if batch)
 
 
 def _at(span: DipSpan, batch: int, home: int) -> TokensAtLoad:
-    """The K with the highest lower bound, if that is above 1 and the K is worth a change."""
+    """The K with the highest lower bound, if that is above 1 and the K is worth a change; else the K that runs."""
     requests, accepted = span.kinds[home, batch].requests, span.other.accepted.get((home, batch), ())
     stays = TokensAtLoad(batch=batch, home=home, tokens=home)
     if requests < _FEWEST_REQUESTS or not accepted:
         return stays
     lengths = [1 + sum(accepted[:tokens]) / requests for tokens in range(home + 1)]
     tried = (
-        _speed(stays, tokens, each, lengths[tokens] / lengths[home])
-        for tokens, each in _dips(span, batch, home)
-        if tokens < home and each.dips >= FEWEST_DIPS and each.ratios > 0
+        _speed(stays, dip, each, lengths[dip] / lengths[home])
+        for (tokens, size, dip), each in span.other.dips.items()
+        if (tokens, size) == (home, batch) and dip < home
+        if each.dips >= FEWEST_DIPS and each.ratios > _LEAST_RATIO * each.dips
     )
     surely = (each for each in tried if each.low > 1 and each.speed >= WORTH)
     return max(surely, key=lambda each: each.low, default=stays)
@@ -84,11 +73,11 @@ def _speed(stays: TokensAtLoad, tokens: int, dips: DipTotals, length: float) -> 
 
 
 def advice(loads: tuple[TokensAtLoad, ...]) -> Advice | None:
-    """The recommendation that follows: one K for all loads, or K by load; None if the present K is the fastest, or if
-    nothing is faster than speculation at any load, which is a matter of the gain.
+    """The recommendation that follows: one K for all loads, or K by load; None if the present K is the fastest. loads:
+    of one K that runs.
     """
     others = [each for each in loads if each.is_other]
-    if not others or not any(each.tokens for each in loads):
+    if not others:
         return None
     message = "; ".join(map(_text, others))
     if len({each.tokens for each in loads}) == 1:
@@ -97,7 +86,7 @@ def advice(loads: tuple[TokensAtLoad, ...]) -> Advice | None:
 
 
 def _text(found: TokensAtLoad) -> str:
-    tokens = {0: "no speculation is", 1: "1 token is"}.get(found.tokens, f"{found.tokens} tokens are")
+    tokens = "1 token is" if found.tokens == 1 else f"{found.tokens} tokens are"
     return (
         f"with up to {found.batch} running requests {tokens} {found.speed:.2f} times as fast as {found.home} (at least "
         f"{found.low:.2f}, {found.dips} dips)"
@@ -107,7 +96,7 @@ def _text(found: TokensAtLoad) -> str:
 def _schedule(loads: tuple[TokensAtLoad, ...]) -> tuple[TokensUpTo, ...]:
     """The K by load. A load that was not seen has the K that runs; above the largest one that was seen, its K holds."""
     known = {each.batch: each.tokens for each in loads}
-    home, largest = max(each.home for each in loads), loads[-1].batch
+    home, largest = loads[-1].home, loads[-1].batch
     sizes = [(1 << power, known.get(1 << power, home)) for power in range(largest.bit_length())]
     rows = [[*group][-1] for _, group in groupby(sizes, key=lambda size: size[1])]
     return (*(TokensUpTo(up_to=size, tokens=tokens) for size, tokens in rows[:-1]), TokensUpTo(tokens=rows[-1][1]))

@@ -88,7 +88,7 @@ class Judged:
     row: all failing windows in a row, this one included; empty after any other. pair: the window in both arms; None
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
     windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged;
-    loads: the fastest K by load, by the same dips.
+    loads: the fastest K by load, by the same dips. yields: whether the default minimum of the acceptance did not count.
     """
 
     verdict: Verdict
@@ -102,6 +102,7 @@ class Judged:
     dips: DipEvidence = field(default_factory=DipEvidence)
     gain: DipGain | None = None
     loads: tuple[TokensAtLoad, ...] = ()
+    yields: bool = False
 
     @property
     def conclusive(self) -> bool:
@@ -153,6 +154,7 @@ def judge(
         dips=seen,
         gain=case.gain,
         loads=fastest(seen.before),
+        yields=case.thresholds.yielded is not None,
     )
 
 

@@ -38,10 +38,13 @@ _SOON: Final = 0.2
 """Seconds until the pods are read again that do not draft as asked for yet: the kubelet needs about as long."""
 _EAGER: Final = 30.0
 """Seconds for which that goes on. A pod that has not followed by then is read as rarely as all others."""
-_HEARD: Final = 0.4
-"""Seconds in which a kubelet shows a setting to its pod: it needs 0.3, and more while it starts other pods. A setting
-that was not shown by then is written again, later and later.
+_HEARD: Final = 0.6
+"""Seconds in which a setting is written and shown to its pod: a kubelet needs 0.1 to 0.4, and more while it starts
+other pods. It does not show one in fifteen until the pod changes again, so what is not followed by then is written
+again. A second one that comes sooner delays the first.
 """
+_LONGER: Final = 1.5
+"""How much longer it is given each time, because a pod may follow none."""
 _AFTER_PROBE: Final = 3.0
 """Seconds until pods are read after a probe: each of them ends it a moment later."""
 _DENIALS: Final = frozenset({"Forbidden", "AdmissionRefused"})
@@ -242,15 +245,21 @@ async def _written(
     cluster: Cluster, key: Key, view: DialView, dialled: tuple[PodView, ...], dial: DialMemory, now: float
 ) -> DialMemory:
     """The memory after every pod that lacks its setting was given it."""
-    written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY}
-    has = {pod.name: (pod.dial_revision, _present(pod, written.get(pod.name))) for pod in dialled}
+    written = {name: each for name, each in dial.written.items() if now - each.at < _ON_ITS_WAY or name in dial.late}
+    has = {pod.name: (pod.dial_revision, _present(pod, written.get(pod.name), now)) for pod in dialled}
     due = due_settings(view.request, has, now)
+    unheard = _unheard(view, dial, written, now) & has.keys()
     if view.request is not None:
-        due |= {pod: setting(view.request, has[pod][0], now) for pod in _unheard(view, dial, written, now) & has.keys()}
+        due |= {pod: setting(view.request, has[pod][0], now) for pod in unheard}
     pods = [pod for pod in dialled if pod.name in due]
     errors = await asyncio.gather(*(_set(cluster, key, pod, due[pod.name]) for pod in pods))
     written |= {
-        pod.name: WrittenSetting(text=due[pod.name] or "", before=pod.dial, at=now)
+        pod.name: WrittenSetting(
+            text=due[pod.name] or "",
+            before=pod.dial,
+            at=now,
+            times=1 + written[pod.name].times if pod.name in unheard & written.keys() else 1,
+        )
         for pod, error in zip(pods, errors, strict=True)
         if not error
     }
@@ -261,12 +270,13 @@ async def _written(
 
 
 def _unheard(view: DialView, dial: DialMemory, written: Mapping[str, WrittenSetting], now: float) -> set[str]:
-    """The pods that have their setting and do not follow. It is written again: a kubelet that gets two changes at once
-    may show the second one only a minute later, and a setting that was refused by a wrong clock may be right by now.
+    """The pods that have their setting and do not follow. It is written again, later and later: a kubelet may not have
+    shown it, and one that was refused by a wrong clock may be right by now.
     """
-    at = {pod: each.at for pod, each in written.items()}
     late = {pod for pod in dial.late if (answer := dial.answers.get(pod)) and answer.offered and not view.follows(pod)}
-    return {pod for pod in late if now - at.get(pod, dial.late[pod]) >= max(_HEARD, (now - dial.late[pod]) / 3)}
+    tries = {pod: (each.at, each.times) for pod, each in written.items()}
+    last = {pod: tries.get(pod, (dial.late[pod], 1)) for pod in late}
+    return {pod for pod, (at, times) in last.items() if now - at >= _HEARD * _LONGER ** (times - 1)}
 
 
 def _asked(
@@ -298,9 +308,11 @@ def _anew(before: DialMemory, request: DialRequest | None, now: float) -> DialMe
     return replace(memory, due=math.inf if request.rest is not None else now + _AFTER_PROBE)
 
 
-def _present(pod: PodView, written: WrittenSetting | None) -> str:
+def _present(pod: PodView, written: WrittenSetting | None, now: float) -> str:
     """The setting that a pod has: by the watch, unless the last write is not in it yet."""
-    return written.text if written is not None and written.before == pod.dial else pod.dial
+    if written is None or now - written.at >= _ON_ITS_WAY or written.before != pod.dial:
+        return pod.dial
+    return written.text
 
 
 async def _set(cluster: Cluster, key: Key, pod: PodView, text: str | None) -> OperatorError | None:

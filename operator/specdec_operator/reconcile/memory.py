@@ -140,12 +140,13 @@ class FactMemory:
 class WrittenSetting:
     """A setting that was written to a pod: it counts until the watch shows another text than `before`, or for a while.
 
-    at: when, epoch seconds.
+    at: when, epoch seconds. times: how often in a row, because the pod did not follow.
     """
 
     text: str
     before: str
     at: float
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

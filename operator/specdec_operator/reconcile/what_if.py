@@ -16,7 +16,7 @@ from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer, advise, fewer_tokens, more_tokens, most_that_pass
 from specdec_operator.reconcile.desired import Desired
 from specdec_operator.reconcile.sis import Sis
-from specdec_operator.render.plan import plan
+from specdec_operator.render.plan import Plan, plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thres
     speculation = desired.plan.speculation
     if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
         return WhatIf()
-    evidence = closed.evidence
+    evidence, thresholds = closed.evidence, thresholds.without_default if closed.yields else thresholds
     if (dialled := desired.state.by_dial) is not None:  # the engine counts the positions of its flags
         evidence = replace(evidence, accepted_per_position=evidence.accepted_per_position[: dialled.tokens])
     rows = fewer_tokens(evidence, thresholds, closed.comparison)
@@ -72,16 +72,22 @@ def _more(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
 
 
 def _at_loads(sis: Sis, desired: Desired, closed: Judged) -> Advice | None:
-    """The advice to use fewer tokens at some loads. None if the guard serves something else, or the engine does not
-    take it.
+    """The advice to use fewer tokens, perhaps at some loads. None if the guard serves something else, if pods draft
+    another number than the flags ask for, for a guest, whose flags are not these fields, or if a rule has anything
+    against such a schedule.
     """
     found, asked = advice(closed.loads), sis.spec.speculation
-    if found is None or asked is None or desired.state.rollback or desired.state.reduced:
+    if found is None or asked is None or desired.guest or desired.state.rollback or desired.state.reduced:
+        return None
+    if any(each.home != desired.plan.tokens for each in closed.loads):
         return None
     steps = [BatchStep(up_to=each.up_to, tokens=each.tokens) for each in found.by_batch_size]
     changes = {"tokens_by_batch_size": steps} if steps else {"tokens": found.tokens}
     trial = sis.spec.model_copy(update={"speculation": asked.model_copy(update=changes)})
-    return found if _is_taken(sis, desired, trial, desired.state) else None
+    made = _planned(sis, desired, trial, desired.state)
+    told = {each.rule for each in (*desired.plan.warnings, *desired.plan.noted)}
+    new = (*made.refused, *(each for each in (*made.warnings, *made.noted) if each.rule not in told))
+    return None if new else found
 
 
 def less_memory(sis: Sis, desired: Desired, observation: Observation) -> str:
@@ -102,8 +108,10 @@ def _is_taken(sis: Sis, desired: Desired, spec: Spec, state: State) -> bool:
     """Whether no rule refuses what a spec and a state request. Always true for a guest, about which too little is
     known.
     """
-    if desired.guest is not None:
-        return True
+    return desired.guest is not None or not _planned(sis, desired, spec, state).refused
+
+
+def _planned(sis: Sis, desired: Desired, spec: Spec, state: State) -> Plan:
+    """What a spec and a state would come to."""
     name, seen = sis.owner.name, desired.seen
-    made = plan(spec, state, name=name, synthetic=sis.synthetic, kserve=desired.kserve, seen=seen)
-    return not made.refused
+    return plan(spec, state, name=name, synthetic=sis.synthetic, kserve=desired.kserve, seen=seen)

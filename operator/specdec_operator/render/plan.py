@@ -81,7 +81,7 @@ class Plan:
 
     tokens: K; 0 where nothing is guessed, or where the draft's own config decides it.
     warnings: what works and the user should know. refused: what the engine would not start with, or start in vain, and
-        what this KServe would leave out.
+        what this KServe would leave out. noted: what only the command shows.
     instrument: how specdec_runtime comes into the pods. operator_image: what it is brought from.
     build: the engine inside the image. image: of the engine's container; empty: the runtime's.
     """
@@ -99,6 +99,7 @@ class Plan:
     image: str = ""
     instrument: Instrumented = field(default_factory=Instrumented)
     operator_image: str = ""
+    noted: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +189,7 @@ def plan(
         args=args,
         warnings=(*_of(Severity.WARNED, findings), *told),
         refused=_of(Severity.REFUSED, findings),
+        noted=_of(Severity.NOTED, findings),
         layout=layout,
         memory=memory,
         build=chosen.build,

@@ -270,7 +270,8 @@ def _number(status: Mapping[str, Any], part: str, name: str) -> float:
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
-    return status.get("guard", {}).get("recommendation", {}).get("tokens")
+    advice = status.get("guard", {}).get("recommendation", {})
+    return advice.get("tokens"), advice.get("tokensByBatchSize")
 
 
 def _pairs(status: Mapping[str, Any]) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("vllm.specdec")
 DIPS: Final = "SPECDEC_DIPS"
-"""The share of the steps that draft nothing to be compared; 0: none."""
+"""The share of the steps that draft less, or nothing, to be compared; 0: none."""
 _MOST_DIPS: Final = 0.2
 _LOOP: Final = "run_busy_loop"
 _CORES: Final = ("EngineCoreProc", "DPEngineCoreProc")

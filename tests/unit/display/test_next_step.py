@@ -38,3 +38,6 @@ def test_the_best_k_at_each_load_is_a_line_for_the_spec() -> None:
     words = [each.words for each in steps(Untrusted({"metadata": meta, "spec": {}, "status": status}), NOW)]
     line = 'Set spec.speculation.tokensByBatchSize to [{"upTo": 4, "tokens": 4}, {"tokens": 2}]: with up to 8 running '
     assert f"{line}requests 2 tokens are faster." in words
+    done = {"speculation": {"tokens": 4, "tokensByBatchSize": rows}}
+    words = [each.words for each in steps(Untrusted({"metadata": meta, "spec": done, "status": status}), NOW)]
+    assert not [each for each in words if "tokensByBatchSize" in each]

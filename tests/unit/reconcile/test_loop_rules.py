@@ -1,5 +1,6 @@
 """The loop and the engine's rules: what is refused, what is warned of, and what runs already."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -90,17 +91,21 @@ async def test_more_tokens_are_recommended_as_far_as_the_engine_takes_them(
     assert stage.flags()["num_speculative_tokens"] == 4
 
 
-@pytest.mark.parametrize("taken", [True, False])
-async def test_the_best_k_at_each_load_is_recommended_if_the_engine_takes_it(
-    monkeypatch: pytest.MonkeyPatch, taken: bool
+@pytest.mark.parametrize(
+    ("severity", "home", "taken"),
+    [(None, 4, True), (None, 3, False), *((each, 4, False) for each in Severity)],
+)
+async def test_the_best_k_at_each_load_is_recommended_if_no_rule_is_against_it(
+    monkeypatch: pytest.MonkeyPatch, severity: Severity | None, home: int, taken: bool
 ) -> None:
-    """Two tokens from five running requests on. The flags stay as they are."""
+    """Two tokens from five running requests on, if the pods draft what the flags ask for. The flags stay."""
 
     def check(case: Case) -> tuple[Finding, ...]:
-        refuses = not taken and "num_speculative_tokens_per_batch_size" in (case.speculation or {})
-        return (Finding(rule=NEWER, field="schedule", value="", message="none"),) if refuses else ()
+        if severity is None or "num_speculative_tokens_per_batch_size" not in (case.speculation or {}):
+            return ()
+        return (Finding(rule=replace(NEWER, severity=severity), field="schedule", value="", message="none"),)
 
-    at = partial(TokensAtLoad, home=4, speed=1.25, low=1.1, dips=31)
+    at = partial(TokensAtLoad, home=home, speed=1.25, low=1.1, dips=31)
     monkeypatch.setattr(judge, "fastest", lambda span: (at(batch=4, tokens=4), at(batch=8, tokens=2)))
     monkeypatch.setattr(planning, "check", check)
     stage, _ = await watching(busy())

@@ -31,7 +31,7 @@ from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
-from specdec_operator.guard.what_if import Advice, Fewer
+from specdec_operator.guard.what_if import Advice, Fewer, TokensUpTo
 from specdec_operator.report.status import is_significant, status_of
 
 WATCHING = make_state()
@@ -59,6 +59,11 @@ CHANGES = {
     "a faster one, a minute later": (status(judged=window(seconds=0.018)), 60, True),
     "more drafts": (status(judged=window(drafts=700)), 9999, False),
     "another recommendation, too soon": (status(advice=Advice(tokens=2, message="x")), 59, False),
+    "other rows of it, a minute later": (
+        status(advice=Advice(tokens=4, by_batch_size=(TokensUpTo(tokens=2),), message="x")),
+        60,
+        True,
+    ),
     "another recommendation, a minute later": (status(advice=Advice(tokens=2, message="x")), 60, True),
     "a verdict": (status(judged=window(LOW, rate=0.1)), 0, True),
     "a gap in the evidence": (status(judged=window(IDLE)), 0, True),
