@@ -22,7 +22,7 @@ from specdec_operator.api.spec import Spec
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.api.taken import refuse_taken
 from specdec_operator.engine.budget import budget, within
-from specdec_operator.engine.image import choose_engine
+from specdec_operator.engine.image import EngineChoice, choose_engine
 from specdec_operator.engine.instrument import Instrument, Instrumented, instrumented
 from specdec_operator.engine.instrument import findings as of_instrument
 from specdec_operator.engine.translate import EngineRequest, path_of, translate
@@ -154,8 +154,40 @@ def plan(
     """
     if (guest := spec.guest) is not None:
         raise Invalid(guest.field, guest.name, f"{guest} is guarded, not served, so there is nothing to render")
-    seen, cluster = seen or ClusterFacts(), kserve or KServe()
     speculation = effective_speculation(spec, state)
+    base = _base(spec, speculation, name=name, kserve=kserve, seen=seen or ClusterFacts())
+    request, findings = _requested(base, synthetic=synthetic, target=target, draft=draft)
+    told = _told(request.case, base.seen, findings) if speculation is not None else ()
+    return _with_memory(base, request, findings, told, lowered=state.lowered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """What the flags are planned on: the engine, how specdec_runtime comes into its pods, and where its models lie.
+
+    written: the spec as JSON, with the speculation that is to run, or else with the user's own.
+    findings: about all of these, before a flag is planned.
+    """
+
+    spec: Spec
+    name: str
+    speculation: Speculation | None
+    written: dict[str, Any]
+    cluster: KServe
+    seen: ClusterFacts
+    chosen: EngineChoice
+    instrument: Instrumented
+    layout: Layout
+    findings: tuple[Finding, ...]
+
+
+def _base(
+    spec: Spec, speculation: Speculation | None, *, name: str, kserve: KServe | None, seen: ClusterFacts
+) -> _Base:
+    """What the flags of a service are planned on. Raises Invalid for what no KServe could bring, and for names and
+    places that are not the user's to choose.
+    """
+    cluster = kserve or KServe()
     of_state = spec.model_copy(update={"speculation": speculation or spec.speculation})
     written = of_state.model_dump(mode="json", by_alias=True, exclude_none=True)
     of_image = cluster.image(spec.engine.accelerator.value)
@@ -165,37 +197,17 @@ def plan(
     beside = [RUNTIME_PATH] if instrument.how is Instrument.INJECT else []
     layout = lay_out(written, name=name, kserve=kserve, draft=speculation is not None, beside=beside)
     refuse_taken(written, name=name, layout=layout)
-    translated = partial(translate, written, target=target, chosen=chosen)
-    request = translated(draft_path=layout.draft or DRAFT_PATH, synthetic=synthetic, draft=draft)
-    findings = (*layout.findings, *of_instrument(engine, instrument))
-    if speculation is not None or spec.speculation is None:
-        findings = (*findings, *chosen.findings, *request.findings, *check(request.case))
-    else:  # the way out of a speculation is never barred by a rule of the engine
-        request = translated(draft_path=DRAFT_PATH, speculate=False)
-    told = _told(request.case, seen, findings) if speculation is not None else ()
-    further = STEP * state.lowered
-    memory = budget(written, request, device=seen.device, lowered_further=further, known=seen.known, shown=seen.shown)
-    args = arguments(
-        within(request, memory),
-        served=(*_served(spec, name), *_modules(spec, layout)),
-        target_path=layout.target,
-        extra=request.extra,
-    )
-    return Plan(
+    return _Base(
         spec=spec,
-        runtime=spec.engine.runtime or cluster.runtime(spec.engine.accelerator.value),
+        name=name,
         speculation=speculation,
-        tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
-        args=args,
-        warnings=(*_of(Severity.WARNED, findings), *told),
-        refused=_of(Severity.REFUSED, findings),
-        noted=_of(Severity.NOTED, findings),
-        layout=layout,
-        memory=memory,
-        build=chosen.build,
-        image=chosen.image,
+        written=written,
+        cluster=cluster,
+        seen=seen,
+        chosen=chosen,
         instrument=instrument,
-        operator_image=cluster.operator_image,
+        layout=layout,
+        findings=(*layout.findings, *of_instrument(engine, instrument)),
     )
 
 
@@ -206,6 +218,51 @@ def _instrument(engine: Mapping[str, Any], cluster: KServe, seen: ClusterFacts) 
         runtimes=cluster.names,
         operator_image=cluster.operator_image,
         prepared=seen.prepared,
+    )
+
+
+def _requested(
+    base: _Base, *, synthetic: bool, target: ModelFolderFacts | None, draft: ModelFolderFacts | None
+) -> tuple[EngineRequest, tuple[Finding, ...]]:
+    """What is requested of the engine, and all that is found about it."""
+    translated = partial(translate, base.written, target=target, chosen=base.chosen)
+    # Translated even where the pods run plain: a speculation that no flags can express is refused in every state.
+    request = translated(draft_path=base.layout.draft or DRAFT_PATH, synthetic=synthetic, draft=draft)
+    if base.speculation is None and base.spec.speculation is not None:
+        # The way out of a speculation is never barred by a rule of the engine.
+        return translated(draft_path=DRAFT_PATH, speculate=False), base.findings
+    return request, (*base.findings, *base.chosen.findings, *request.findings, *check(request.case))
+
+
+def _with_memory(
+    base: _Base, request: EngineRequest, findings: Sequence[Finding], told: Sequence[Finding], *, lowered: int
+) -> Plan:
+    """The plan with the flags of a request, within the device's memory. lowered: steps that the guard took off it."""
+    spec, seen, further = base.spec, base.seen, STEP * lowered
+    memory = budget(
+        base.written, request, device=seen.device, lowered_further=further, known=seen.known, shown=seen.shown
+    )
+    args = arguments(
+        within(request, memory),
+        served=(*_served(spec, base.name), *_modules(spec, base.layout)),
+        target_path=base.layout.target,
+        extra=request.extra,
+    )
+    return Plan(
+        spec=spec,
+        runtime=spec.engine.runtime or base.cluster.runtime(spec.engine.accelerator.value),
+        speculation=base.speculation,
+        tokens=(request.case.speculation or {}).get("num_speculative_tokens", 0),
+        args=args,
+        warnings=(*_of(Severity.WARNED, findings), *told),
+        refused=_of(Severity.REFUSED, findings),
+        noted=_of(Severity.NOTED, findings),
+        layout=base.layout,
+        memory=memory,
+        build=base.chosen.build,
+        image=base.chosen.image,
+        instrument=base.instrument,
+        operator_image=base.cluster.operator_image,
     )
 
 
