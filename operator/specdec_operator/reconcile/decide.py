@@ -88,41 +88,22 @@ def _follow(
 
 
 def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: ServiceMemory, now: float) -> Decision:
-    # Two services of one name would overwrite each other's InferenceService: nothing is planned for the second.
-    if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
-        raise taken
+    _refuse_second(sis, observed)
     memory = restore(memory, sis, now)
 
     # The user's commands come first: the guard decides about what is requested now.
     before, policy = memory.state, _policy(sis)
-    intent = _intent(sis, policy)
-    asked = follow_user(before or initial_state(intent, now), intent, now)
+    asked = _asked(sis, before, policy, now)
 
     # What this state requests, and how far its pods are. Only then is it known which pods a window is evidence about.
     desired = _desire(sis, asked, observed, memory, now)
     thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, drafted_tokens(desired), desired.state)
     better = what_if(sis, desired, memory.closed, thresholds)
-    baseline_pods = baseline_pods_view(
-        observed.objects.baseline_deployment, observed.objects.baseline_pods, memory.baseline_pods.refusal
-    )
 
     # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
-    stalled = memory.window.stalled(thresholds) if memory.window else {}
-    failures = failures_of(desired.pods, now, stalled)
-    observation = _observation(sis, desired, observed, memory.closed, better, failures)
-    view = view_of(sis, desired, observed.objects.pods, memory.dial, now)
-    observation = replace(
-        observation,
-        pod_times=pod_times(desired.pods, frozenset(stalled), now),
-        baseline_pods=baseline_pods,
-        thresholds=thresholds,
-        dials=offered(desired, memory.dial, now),
-        by_hand=view.request is not None and view.request.by_hand,
-        dial_trouble=trouble_of(view, memory.dial, now),
-    )
+    observation = _observation(sis, desired, observed, memory, thresholds, better, now)
     desired = _advanced(sis, desired, observation, observed, memory, now)
 
-    # Refused last: the guard may have replaced what the API server or KServe refuses.
     _refuse(sis, desired, memory, now)
     return Decision(
         sis=sis,
@@ -132,10 +113,22 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
         policy=policy,
         thresholds=thresholds,
         what_if=better,
-        baseline_pods=baseline_pods,
+        baseline_pods=observation.baseline_pods,
         tries_again=desired.state == before and is_tried_again(memory, desired),
         dial=view_of(sis, desired, observed.objects.pods, memory.dial, now),
     )
+
+
+def _refuse_second(sis: Sis, observed: Observed) -> None:
+    """Raises Invalid for a second service of one name: each would overwrite the other's InferenceService."""
+    if taken := name_taken("InferenceService", sis.owner.name, observed.look, sis.claimant):
+        raise taken
+
+
+def _asked(sis: Sis, before: State | None, policy: Policy, now: float) -> State:
+    """The state after the user's commands."""
+    intent = _intent(sis, policy)
+    return follow_user(before or initial_state(intent, now), intent, now)
 
 
 def _policy(sis: Sis) -> Policy:
@@ -168,11 +161,39 @@ def _observation(
     sis: Sis,
     desired: Desired,
     observed: Observed,
+    memory: ServiceMemory,
+    thresholds: Thresholds,
+    better: WhatIf,
+    now: float,
+) -> Observation:
+    """What the state machine has to know."""
+    stalled = memory.window.stalled(thresholds) if memory.window else {}
+    failures = failures_of(desired.pods, now, stalled)
+    observation = _of_rollout_and_window(sis, desired, observed, memory.closed, better, failures)
+    objects = observed.objects
+    view = view_of(sis, desired, objects.pods, memory.dial, now)
+    return replace(
+        observation,
+        pod_times=pod_times(desired.pods, frozenset(stalled), now),
+        baseline_pods=baseline_pods_view(
+            objects.baseline_deployment, objects.baseline_pods, memory.baseline_pods.refusal
+        ),
+        thresholds=thresholds,
+        dials=offered(desired, memory.dial, now),
+        by_hand=view.request is not None and view.request.by_hand,
+        dial_trouble=trouble_of(view, memory.dial, now),
+    )
+
+
+def _of_rollout_and_window(
+    sis: Sis,
+    desired: Desired,
+    observed: Observed,
     closed: Judged | None,
     better: WhatIf,
     failures: tuple[PodFailure, ...],
 ) -> Observation:
-    """What the state machine has to know. closed: a window that closed in this reconcile. failures: of the pods."""
+    """What it has to know of the rollout, and of a window that closed in this reconcile. failures: of the pods."""
     speculation = drafted(desired.plan.speculation, desired.state)
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0
@@ -206,7 +227,10 @@ def _advanced(
 
 
 def _refuse(sis: Sis, desired: Desired, memory: ServiceMemory, now: float) -> None:
-    """Raises Invalid if this cannot be made: an unknown image is reported before anything is created."""
+    """Raises Invalid if this cannot be made: an unknown image is reported before anything is created.
+
+    Last of all, because the guard may have replaced what the API server or KServe refuses.
+    """
     if desired.plan.layout.claim is not None and not desired.staged:
         download_image(desired.kserve)
     if error := refusal_in_force(memory, desired, now, adopts=sis.adopts):
