@@ -5,7 +5,7 @@ It reads the spec as plain JSON (camel case, as in YAML), so that `specdec valid
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -149,21 +149,25 @@ def translate(
     for name, value in graph_flags(build, flags, config or {}, line.args):
         if (rest := without(extra, name, build)) is not None:
             flags, extra = {**flags, name: value}, rest
-    case = Case(
-        build=build,
-        target=target,
-        draft=draft,
+    case = _case(spec, speculation, chosen)
+    case = replace(case, target=target, draft=draft, speculation=config, args={**flags, **line.args, **flags})
+    return EngineRequest(case=case, flags=flags, extra=tuple(extra), findings=line.findings)
+
+
+def _case(spec: Json, speculation: Json | None, chosen: EngineChoice) -> Case:
+    """What the spec alone shows to the rules: the engine, the names of the models, the devices."""
+    engine: Json = spec.get("engine") or {}
+    resources: Json = spec.get("resources") or {}
+    return Case(
+        build=chosen.build,
         target_name=str(at(spec, "model.uri") or ""),
         draft_name=str(at(speculation, "draft.path") or at(speculation, "draft.uri") or ""),
-        speculation=config,
-        args={**flags, **line.args, **flags},
         env=dict(_environment(engine)),
         packages=_packages(engine, chosen.image),
-        devices=devices_asked(spec.get("resources") or {}),
-        other_devices=other_devices(spec.get("resources") or {}),
+        devices=devices_asked(resources),
+        other_devices=other_devices(resources),
         device_bytes=_device_bytes(spec),
     )
-    return EngineRequest(case=case, flags=flags, extra=tuple(extra), findings=line.findings)
 
 
 def _device_bytes(spec: Json) -> int | None:
