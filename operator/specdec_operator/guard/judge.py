@@ -130,24 +130,19 @@ def judge(
     """
     parts = by_pod(window.closed(), now)
     whole = _whole(parts, thresholds)
-    most = 2 * len(whole) > len(parts) + len(window.unread)
-    unread = 0 if most else len(window.unread)
-    pool = pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
+    pool = _pool(window, parts, whole, now)
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
     pair = _pair(whole, baseline, thresholds, now)
     findings = _findings_of_both(pair, thresholds)
     seen = _dips(dips or DipEvidence(), pool, thresholds)
-    case = replace(_case(pool, thresholds, longer.token_times), gain=seen.gain)
-    case = _yielding(_with_baseline_pods(case, pair, findings))
-    together = judge_case(case)
-    verdict = skewed(_on_pods(parts, thresholds, longer), together, thresholds) or together
-    following = longer if verdict.outcome is Outcome.FAIL else before if verdict.quiet else FailingRun()
+    case = _of_all(_case(pool, thresholds, longer.token_times), seen.gain, pair, findings)
+    verdict = _verdict(case, _on_pods(parts, thresholds, longer), thresholds)
     return Judged(
         verdict=replace(_settled(verdict, longer, pool, thresholds), at=now),
         evidence=pool,
         comparison=None if thresholds.of_baseline else case.comparison,
-        row=following,
+        row=_row(verdict, before, longer),
         lost=_lost(verdict, pool, case.thresholds),
         pair=pair,
         findings=findings,
@@ -156,6 +151,33 @@ def judge(
         loads=fastest(seen.before),
         yields=case.thresholds.yielded is not None,
     )
+
+
+def _pool(window: Window, parts: Mapping[str, Evidence], whole: Mapping[str, Evidence], now: float) -> Evidence:
+    """The evidence of all pods: of those that were read well, as long as they are more than half of all."""
+    most = 2 * len(whole) > len(parts) + len(window.unread)
+    unread = 0 if most else len(window.unread)
+    return pooled(whole if most else parts, seconds=now - window.opened, unread=unread)
+
+
+def _of_all(
+    case: WindowCase, gain: DipGain | None, pair: Pair | None, findings: tuple[MeasureFinding, ...]
+) -> WindowCase:
+    """The case of all pods together, with what the dips and the baseline pods show."""
+    return _yielding(_with_baseline_pods(replace(case, gain=gain), pair, findings))
+
+
+def _verdict(case: WindowCase, pods: WindowPods, thresholds: Thresholds) -> Verdict:
+    """The verdict on all pods together, unless it is due to some of them."""
+    together = judge_case(case)
+    return skewed(pods, together, thresholds) or together
+
+
+def _row(verdict: Verdict, before: FailingRun, longer: FailingRun) -> FailingRun:
+    """The failing windows in a row from here on. A quiet verdict leaves them as they were."""
+    if verdict.outcome is Outcome.FAIL:
+        return longer
+    return before if verdict.quiet else FailingRun()
 
 
 def _dips(before: DipEvidence, pool: Evidence, thresholds: Thresholds) -> DipEvidence:
