@@ -25,37 +25,32 @@ def make_pod(
     kubelet reports its volumes as mounted.
     """
     moved = {"lastTransitionTime": since} if since else {}
-    spec = {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]}
+    body = _body(name, revision, deleting=deleting, mounts=mounts)
+    if unscheduled is not None:
+        scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": unscheduled}
+        return {**body, "status": {"phase": "Pending", "conditions": [scheduled | moved]}}
+    conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": str(ready), **moved}]
+    conditions += [{"type": "PodReadyToStartContainers", "status": "True"}] if mounted else []
+    beside = {"name": "sidecar", "restartCount": 9, "state": {"waiting": {}} if download else {"running": {}}}
+    status = {
+        "phase": "Running",
+        "podIP": "10.0.0.7",
+        "conditions": conditions,
+        "initContainerStatuses": [{"name": "storage-initializer", **download}] if download else [],
+        "containerStatuses": [beside, {"name": "kserve-container", "ready": ready, **(engine or running())}],
+    }
+    return {**body, "status": status}
+
+
+def _body(name: str, revision: str, *, deleting: bool, mounts: Iterable[Body]) -> Body:
+    """A pod without its status."""
     meta: Body = {"name": name, "namespace": NAMESPACE, "labels": {OWNER_LABEL: NAME, REVISION_LABEL: revision}}
     meta["ownerReferences"] = [{"kind": "ReplicaSet", "name": f"{NAME}-predictor-7d9f8c6b5", "controller": True}]
     if deleting:
         meta |= {"deletionTimestamp": "2026-11-20T10:00:00Z", "deletionGracePeriodSeconds": 30}
-    if unscheduled is not None:
-        scheduled = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": "Unschedulable",
-            "message": unscheduled,
-            **moved,
-        }
-        return {"metadata": meta, "spec": spec, "status": {"phase": "Pending", "conditions": [scheduled]}}
     return {
         "metadata": meta,
-        "spec": spec,
-        "status": {
-            "phase": "Running",
-            "podIP": "10.0.0.7",
-            "conditions": [
-                {"type": "PodScheduled", "status": "True"},
-                {"type": "Ready", "status": "True" if ready else "False", **moved},
-                *([{"type": "PodReadyToStartContainers", "status": "True"}] if mounted else []),
-            ],
-            "initContainerStatuses": [{"name": "storage-initializer", **download}] if download else [],
-            "containerStatuses": [
-                {"name": "sidecar", "restartCount": 9, "state": {"waiting": {}} if download else {"running": {}}},
-                {"name": "kserve-container", "ready": ready, **(engine or running())},
-            ],
-        },
+        "spec": {"containers": [{"name": "kserve-container", "volumeMounts": list(mounts)}]},
     }
 
 
