@@ -74,47 +74,51 @@ def served(folder: pathlib.Path) -> Iterator[Repository]:
 
 def _handler(root: pathlib.Path) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Hands each request to git http-backend, which speaks CGI."""
+        """Hands each request to git http-backend."""
 
         def do_GET(self) -> None:
-            self._answer(b"")
+            _answer(self, root, b"")
 
         def do_POST(self) -> None:
-            self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+            _answer(self, root, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
         def log_message(self, *_: Any) -> None:
             """Logs nothing."""
 
-        def _answer(self, body: bytes) -> None:
-            done = subprocess.run(
-                ["git", "http-backend"],
-                input=body,
-                env=os.environ | _ENVIRONMENT | self._asked(body),
-                check=True,
-                capture_output=True,
-                timeout=_TIMEOUT,
-            )
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
-            headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
-            self.send_response(int(headers.pop("Status", "200").split()[0]))
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def _asked(self, body: bytes) -> dict[str, str]:
-            path, _, query = self.path.partition("?")
-            return {
-                "GIT_PROJECT_ROOT": str(root),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "REQUEST_METHOD": self.command,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(body)),
-                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-            }
-
     return Handler
+
+
+def _answer(request: BaseHTTPRequestHandler, root: pathlib.Path, body: bytes) -> None:
+    """Answers with what git http-backend writes: like any CGI program, headers, an empty line and the content."""
+    done = subprocess.run(
+        ["git", "http-backend"],
+        input=body,
+        env=os.environ | _ENVIRONMENT | _variables(request, root, body),
+        check=True,
+        capture_output=True,
+        timeout=_TIMEOUT,
+    )
+    head, _, content = done.stdout.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+    request.send_response(int(headers.pop("Status", "200").split()[0]))
+    for name, value in headers.items():
+        request.send_header(name, value)
+    request.send_header("Content-Length", str(len(content)))
+    request.end_headers()
+    request.wfile.write(content)
+
+
+def _variables(request: BaseHTTPRequestHandler, root: pathlib.Path, body: bytes) -> dict[str, str]:
+    """The request as CGI passes it: in the environment."""
+    path, _, query = request.path.partition("?")
+    return {
+        "GIT_PROJECT_ROOT": str(root),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "REQUEST_METHOD": request.command,
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+    }
