@@ -25,48 +25,53 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",
 """
 
 
+ACTS = {
+    "plain_code": (Span(0, 15), 600),
+    "plain_drift": (Span(20, 35), 600),
+    "code": (Span(80, 95), 900),
+    "drift": (Span(ONSET, ONSET + 12), 240),
+    "dialled": (Span(113, 123), 570),
+    "again": (Span(180, 190), 840),
+    "after": (Span(340, 355), 540),
+}
+"""When each act is measured, and its tokens/s, in answers of a second."""
+READINGS = [
+    Reading(at=81, pod="p", drafted=0, accepted=0),
+    Reading(at=94, pod="p", drafted=1000, accepted=730),
+    Reading(at=101, pod="p", drafted=2000, accepted=1460),
+    Reading(at=111, pod="p", drafted=3000, accepted=1460),
+]
+MOMENTS = Moments(
+    onset=ONSET,
+    decided=ONSET + 12,
+    dialled=ONSET + 12.75,
+    recovered=125.0,
+    up=180.0,
+    second=195.0,
+    dialled_again=207.0,
+    given_up=327.5,
+    patched=327.625,
+    serving=346.75,
+    rolled_back=348.0,
+)
+
+
 @pytest.fixture
 def run() -> KServeRun:
-    """600 tokens/s plain; 900 with speculation on code, 240 on drift; 540 afterwards, in answers of a second."""
-    acts = {
-        "plain_code": (Span(0, 15), 600),
-        "plain_drift": (Span(20, 35), 600),
-        "code": (Span(80, 95), 900),
-        "drift": (Span(ONSET, ONSET + 12), 240),
-        "dialled": (Span(113, 123), 570),
-        "again": (Span(180, 190), 840),
-        "after": (Span(340, 355), 540),
-    }
+    """600 tokens/s plain; 900 with speculation on code, 240 on drift; 540 afterwards."""
     return KServeRun(
         guard=SPEC["guard"],
         strategy="Surge",
         kserve="0.20.0",
         answers=[
-            DemoAnswer(at, at + 1, each) for span, each in acts.values() for at in range(int(span.begin), int(span.end))
+            DemoAnswer(at, at + 1, each) for span, each in ACTS.values() for at in range(int(span.begin), int(span.end))
         ],
         failures=[(331.26, "Refused: no endpoints")],
-        readings=[
-            Reading(at=81, pod="p", drafted=0, accepted=0),
-            Reading(at=94, pod="p", drafted=1000, accepted=730),
-            Reading(at=101, pod="p", drafted=2000, accepted=1460),
-            Reading(at=111, pod="p", drafted=3000, accepted=1460),
-        ],
-        spans={name: span for name, (span, _) in acts.items()},
+        readings=list(READINGS),
+        spans={name: span for name, (span, _) in ACTS.items()},
         in_status={"code": 0.74, "drift": 0.0},
         minimum=0.4,
-        moments=Moments(
-            onset=ONSET,
-            decided=ONSET + 12,
-            dialled=ONSET + 12.75,
-            recovered=125.0,
-            up=180.0,
-            second=195.0,
-            dialled_again=207.0,
-            given_up=327.5,
-            patched=327.625,
-            serving=346.75,
-            rolled_back=348.0,
-        ),
+        moments=MOMENTS,
         decision={"reason": "AcceptanceRateLow", "message": "acceptance 0.00 < 0.40", "at": "2026-01-01T00:00:00Z"},
         steps={"plain service comes up": 22.1},
     )
