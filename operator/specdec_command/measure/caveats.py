@@ -14,35 +14,14 @@ _STRANGERS: Final = 0.02
 
 def caveats(measurement: Measurement) -> Iterator[str]:
     """All remarks, the weightiest first."""
-    if measurement.order.in_place:
-        yield (
-            "Measured in place: first all repeats with speculation, then all repeats of the baseline, on other pods. "
-            "The two sides were not interleaved, so changes in between (neighbours, clocks, other clients) affect the "
-            "ratios, but not their intervals."
-        )
-    for each in measurement.context.other_differences:
-        yield f"The two sides differ by more than speculation: {each}."
+    yield from _differences(measurement)
     yield from _hardware(measurement)
     for side in Side:
         yield from _other_clients(measurement, side)
     for level in measurement.levels:
         yield from _about(level, greedy=measurement.order.sampling.greedy)
     yield from _acceptance(measurement)
-    if not measurement.order.sampling.greedy:
-        yield (
-            "Answers were sampled, so the two sides wrote different texts of different lengths: time per output token "
-            "is less affected by that than tokens/s."
-        )
-    if any(level.load.rate for level in measurement.levels):
-        yield (
-            "At an arrival rate that both sides serve, tokens/s is that of the arrivals: it differs only if one side "
-            "falls behind."
-        )
-    if measurement.context.method == "suffix":
-        yield (
-            "Suffix decoding reuses earlier answers, and this measurement repeats the same prompts: acceptance and "
-            "speed are lower for traffic without repetition."
-        )
+    yield from _load(measurement)
     for each in measurement.redone:
         yield f"Discarded and repeated: {each}."
     yield (
@@ -53,6 +32,18 @@ def caveats(measurement: Measurement) -> Iterator[str]:
         "Every repeat sends the same prompts: with prefix caching, the times to first token on both sides are those "
         "of cached prompts."
     )
+
+
+def _differences(measurement: Measurement) -> Iterator[str]:
+    """What differs between the two sides beside speculation."""
+    if measurement.order.in_place:
+        yield (
+            "Measured in place: first all repeats with speculation, then all repeats of the baseline, on other pods. "
+            "The two sides were not interleaved, so changes in between (neighbours, clocks, other clients) affect the "
+            "ratios, but not their intervals."
+        )
+    for each in measurement.context.other_differences:
+        yield f"The two sides differ by more than speculation: {each}."
 
 
 def _hardware(measurement: Measurement) -> Iterator[str]:
@@ -85,6 +76,25 @@ def _acceptance(measurement: Measurement) -> Iterator[str]:
     rates = [each.speculating.drafting.rate or 0.0 for each in measurement.levels]
     if min(rates) > HIGH:
         yield f"Acceptance is above {HIGH} at every load: try a larger K, or {STRONGER}."
+
+
+def _load(measurement: Measurement) -> Iterator[str]:
+    """What the requests that were chosen do to the numbers."""
+    if not measurement.order.sampling.greedy:
+        yield (
+            "Answers were sampled, so the two sides wrote different texts of different lengths: time per output token "
+            "is less affected by that than tokens/s."
+        )
+    if any(level.load.rate for level in measurement.levels):
+        yield (
+            "At an arrival rate that both sides serve, tokens/s is that of the arrivals: it differs only if one side "
+            "falls behind."
+        )
+    if measurement.context.method == "suffix":
+        yield (
+            "Suffix decoding reuses earlier answers, and this measurement repeats the same prompts: acceptance and "
+            "speed are lower for traffic without repetition."
+        )
 
 
 def _about(level: Level, *, greedy: bool) -> Iterator[str]:
