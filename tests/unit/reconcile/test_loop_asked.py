@@ -9,7 +9,8 @@ from specdec_operator.names import HOLD_ANNOTATION, RETRY_ANNOTATION, ROLLBACK_A
 
 WINDOW, LIMIT = 10.0, 3
 """The guard of tests.unit.builders."""
-AGAIN: dict[str, Any] = {"guard": {"retry": {"after": "1m", "limit": 2}}}
+AGAIN: dict[str, Any] = {"guard": {"retry": {"after": "1m", "limit": 2}, "acceptanceRate": {"min": 0.4}}}
+"""A minimum of the user's own: these engines answer as fast with a bad draft as without one."""
 
 
 def asking(**nonces: str) -> dict[str, Any]:
