@@ -36,8 +36,10 @@ _CLOCK: Final = 1.2
 _TIMED: Final = ("steps", "step_seconds", "tokens", "draft_tokens", "accepted_tokens")
 _STEPS: Final = ("step_seconds", "steps")
 _DIPS: Final = ("dips", "dip_ratios", "dip_squared_ratios")
-_ROUNDS: Final = 16
-"""How often all prompts are asked for at each value: some answers have to run at once for long enough."""
+_ROUNDS: Final = 8
+"""How often all prompts are asked for at each value: in turns, so that a machine that slows down slows both."""
+_DIPPED: Final = 16
+"""Prompts of a turn: four for each client, so that all clients wait at once for most of it."""
 _VERSION: Final = "SPECDEC_LAB_VERSION"
 
 
@@ -190,9 +192,9 @@ def _clocked(page: str, name: str, **labels: object) -> float:
 
 def dipped(asked: dict[str, Any], prompts: dict[str, list[str]]) -> dict[str, Any]:
     """Start one engine that dips often; hold its answers against those at nothing, and its dips against the time that a
-    step takes there, at the batch of all clients. Both in turn, so that a machine that slows down slows both.
+    step takes there, at the batch of all clients.
     """
-    texts, most = prompts["code"][:8], asked["tokens"]
+    texts, most = prompts["code"][:_DIPPED], asked["tokens"]
     with dialled(asked) as (engine, folder):
         rest = answers(engine, texts, lambda: None)  # the first answers of an engine are slow
         off, on, alike = _Seen(), _Seen(), 0

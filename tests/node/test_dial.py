@@ -52,7 +52,7 @@ def test_dips_change_no_answer_and_take_what_a_step_at_nothing_takes(found: dict
     dips = found[f"{name}, dips"]
     print(f"{name}: {dips['dip_ratios'] / dips['dips']:.3f} by {dips['dips']:.0f} dips, {dips['ratio']:.3f} by turns")
     assert (dips["alike"], dips["at_rest"]) == (128, 0)
-    assert dips["dips"] >= 8
+    assert dips["dips"] >= 6
     # looked-up drafts are there in some steps only, and the slowest quarter is left out: too high is on the safe side
     assert 0.85 < dips["dip_ratios"] / dips["dips"] / dips["ratio"] < 2
 
