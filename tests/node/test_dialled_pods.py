@@ -37,7 +37,7 @@ async def test_a_slow_draft_is_taken_out_by_the_dips_of_its_engine(service: Serv
     await service.apply(DRAFT | {"tokens": 8}, acceptanceRate={"min": 0}, control={"mode": "Never"})
     await service.phase("Watching", seconds=240)
     async with Crowd(service, "drift", 2):
-        status = await service.phase("RolledBack", seconds=300)
+        status = await service.phase("RolledBack", seconds=900)
     print(status["guard"]["rollback"]["message"], status["history"])
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
     assert "gain in the engine" in status["guard"]["rollback"]["message"]

@@ -97,6 +97,7 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     yield "costs", ", ".join(f"too much {each}" for each in guard.of("collateral").texts)
     yield "failures", _failures(service, guard)
     yield "regret", _regret(service, guard)
+    yield "saved", _saved(guard.of("saved"), now)
     mode = service.of("spec", "guard", "mode").text
     yield (
         "guard",
@@ -133,6 +134,17 @@ def _regret(service: Untrusted, guard: Untrusted) -> str:
     lost, budget = guard.of("regret").number or 0.0, service.of("spec", "guard", "regretBudget").number
     share = f" of {budget:g}" if budget else ""
     return f"{lost:.1f}{share} points of acceptance x hours lost" if lost >= 0.05 else ""
+
+
+def _saved(saved: Untrusted, now: datetime) -> str:
+    """The hours of pods that speculation saved or cost, with their interval, of those that were compared."""
+    hours, low, high, compared = (saved.of(name).number for name in ("hours", "low", "high", "compared"))
+    if hours is None or low is None or high is None or not compared:
+        return ""
+    ends, word = ((low, high), "") if hours >= 0 else ((-high, -low), "lost ")
+    interval = f"95 % interval {ends[0]:.1f} to {ends[1]:.1f}"
+    since = f", first {ago(saved.of('since'), now)}" if saved.of("since").time else ""
+    return f"{word}{abs(hours):.1f} hours of a pod ({interval}) in {compared:.1f} hours that were compared{since}"
 
 
 def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:

@@ -105,5 +105,6 @@ def with_window(observation: Observation, judged: Judged | None) -> Observation:
         in_row=judged.row.windows,
         pair=judged.pair,
         findings=judged.findings,
+        comparison=judged.comparison,
         recent=judged.recent,
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.kept import KEPT, Form, Time, means
-from specdec_operator.guard.baseline import Baseline
+from specdec_operator.guard.baseline import Baseline, Comparison
 from specdec_operator.guard.baseline_pods import MeasureFinding, Measures, Pair
 from specdec_operator.guard.decisions import (
     BaselineFailure,
@@ -24,6 +24,7 @@ from specdec_operator.guard.decisions import (
 )
 from specdec_operator.guard.outages import Outage, PodTimes
 from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic
 from specdec_operator.guard.verdict import Verdict
@@ -208,6 +209,9 @@ class State:
         default=(),
         metadata=means("Measures that are worse with speculation than guard.collateral allows.", empty=False),
     )
+    saved: Saved | None = field(
+        default=None, metadata=means("Hours that this speculation saved; absent: its speed was never compared.")
+    )
 
     @property
     def serves_baseline(self) -> bool:
@@ -276,7 +280,8 @@ class Observation:
     closed: when a window closed in this reconcile, else 0; verdict: on it, None for a baseline window; token_times: of
     it.
     lost: what it adds to the regret, None if unknown. in_row: number of failing windows in its evidence.
-    pair, findings: the comparison with baseline pods; recent: the traffic of the last windows, oldest first.
+    pair, findings: the comparison with baseline pods; comparison: of the speed with any baseline, None if unknown.
+    recent: the traffic of the last windows, oldest first.
     thresholds: what windows are compared with. baseline_pods: the progress of the baseline pods.
     dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
     do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
@@ -303,6 +308,7 @@ class Observation:
     since: float | None = None
     pair: Pair | None = None
     findings: tuple[MeasureFinding, ...] = ()
+    comparison: Comparison | None = None
     recent: tuple[Traffic, ...] = ()
     thresholds: Thresholds | None = None
     baseline_pods: BaselinePodsView = field(default_factory=BaselinePodsView)

@@ -51,7 +51,8 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)
-        state = replace(state, baseline=(), last_good=(), attempted=False, lowering=None) if was_kept else state
+        forgotten = replace(state, baseline=(), last_good=(), attempted=False, lowering=None, saved=None)
+        state = forgotten if was_kept else state
     if state.memory != intent.memory:
         state = replace(state, memory=intent.memory, lowering=None if state.memory else state.lowering)
     if intent.speculation != state.speculation:

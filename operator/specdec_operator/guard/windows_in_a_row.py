@@ -9,6 +9,7 @@ from dataclasses import replace
 from specdec_operator.guard.acceptance import spent
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, too_costly
+from specdec_operator.guard.saved import busy_seconds, with_window
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import remembered, respond
 from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome
@@ -121,8 +122,10 @@ def window_inconclusive(state: State, observation: Observation, now: float) -> S
 
 
 def _judged(state: State, observation: Observation) -> State:
-    """The state after a window: the window is counted, and the regret and the results of baseline pods are updated."""
-    pair = observation.pair
+    """The state after a window: the window is counted, and the regret, the hours that were saved and the results of
+    baseline pods are updated.
+    """
+    pair, busy = observation.pair, busy_seconds(observation.token_times)
     return replace(
         state,
         judged=math.floor(observation.closed),
@@ -131,6 +134,7 @@ def _judged(state: State, observation: Observation) -> State:
         baseline=learnt(state.baseline, pair.times) if pair else state.baseline,
         unmeasured=_unmeasured(state, observation),
         collateral=too_costly(state.collateral, observation.findings, observation.policy.limited),
+        saved=with_window(state.saved, observation.comparison, busy, math.floor(observation.closed)),
     )
 
 

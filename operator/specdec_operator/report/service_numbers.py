@@ -87,6 +87,9 @@ class StateMetrics:
     ready_replicas: int = _number("Ready pods of these.")
     regret: float = _number("Acceptance lost recently, in points below its minimum x hours.")
     regret_budget: float = _number("The regret that ends speculation.")
+    saved_hours: float | None = _number("Hours of pods that speculation saved; below 0: lost. Of compared windows.")
+    saved_hours_low: float | None = _number("Their lower end, by the 95 % intervals of the speedup.")
+    saved_hours_high: float | None = _number("Their upper end.")
     collateral: int = _number("Measures that are worse than guard.collateral allows.")
     memory_lowered: float = _number("Share of the device by which the engine's memory was lowered after it ran out.")
     phase: Phase
@@ -185,6 +188,9 @@ def _standing(found: Findings, *, silent: int) -> StateMetrics:
         ready_replicas=found.deployment.ready if found.deployment else 0,
         regret=state.regret,
         regret_budget=found.policy.regret_budget,
+        saved_hours=state.saved.hours if state.saved else None,
+        saved_hours_low=state.saved.low if state.saved else None,
+        saved_hours_high=state.saved.high if state.saved else None,
         collateral=len(state.collateral),
         memory_lowered=STEP * state.lowered,
         service_info=(asked.method.value if asked else "none", spec.engine.accelerator.value, spec.guard.mode.value),

@@ -24,6 +24,7 @@ from specdec_operator.guard.decisions import (
     Rollback,
 )
 from specdec_operator.guard.outages import Outage
+from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import Mix, TokenTime
@@ -77,6 +78,8 @@ REDUCTIONS = st.builds(
 )
 PROBES = st.lists(st.builds(Probe, number=COUNTS, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
 DIALS = st.builds(DialDecision, reason=WORDS, message=WORDS, at=TIMES, probes=PROBES)
+THOUSANDTHS = st.integers(-(10**6), 10**6).map(lambda each: each / 1000)
+SAVED = st.builds(Saved, hours=THOUSANDTHS, low=THOUSANDTHS, high=THOUSANDTHS, compared=THOUSANDTHS, since=TIMES)
 LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
 MOMENTS = st.builds(RatioSums, blocks=COUNTS, total=SUMS, of=SUMS, total_total=SUMS, total_of=SUMS, of_of=SUMS)
@@ -127,6 +130,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "doubted": TIMES,
     "armless": st.booleans(),
     "collateral": st.lists(st.sampled_from(Measure), unique=True).map(tuple),
+    "saved": st.none() | SAVED,
     "handled_retry": st.none() | WORDS,
     "handled_rollback": st.none() | WORDS,
 }
