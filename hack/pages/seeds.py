@@ -33,7 +33,9 @@ def page() -> str:
 
 def places(built: str) -> str:
     """Fields, rules and files as code; why something is not built as text."""
-    return built if built.startswith(_NOT_BUILT) else ", ".join(map(code, built.split(", ")))
+    if built.startswith(_NOT_BUILT):
+        return built
+    return ", ".join(code(each.removeprefix("rule ")) for each in built.split(", "))
 
 
 def code(word: str) -> str:
