@@ -4,6 +4,7 @@ A value that the config does not hold is None (or empty): the engine then takes 
 not guess it.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -184,10 +185,14 @@ def assumes_heads(model_type: str) -> bool:
     return any("assumes" in row for row in table("mtp")["families"] if row["becomes"] == model_type)
 
 
-def _rows(model: ModelConfig) -> list[dict[str, Any]]:
+def _rows(model: ModelConfig) -> tuple[dict[str, Any], ...]:
     """The rows of the table that fit, first to last."""
-    first = model.architectures[0] if model.architectures else ""
-    return [row for row in table("mtp")["families"] if _fits(row, model.model_type, first)]
+    return _families(model.model_type, model.architectures[0] if model.architectures else "")
+
+
+@functools.lru_cache(maxsize=256)
+def _families(model_type: str, architecture: str) -> tuple[dict[str, Any], ...]:
+    return tuple(row for row in table("mtp")["families"] if _fits(row, model_type, architecture))
 
 
 def _fits(row: Mapping[str, Any], model_type: str, architecture: str) -> bool:

@@ -2,6 +2,7 @@
 this release of the project was made for.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Version:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+@functools.lru_cache(maxsize=4096)
 def holds(version: Version, since: str = "", until: str = "") -> bool:
     """Whether a version is in a range, both ends inclusive; `0.20` as an end means all of 0.20.x.
 
