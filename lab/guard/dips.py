@@ -31,12 +31,12 @@ GAINS: Final = (1.0, 1.02, 1.05)
 WANDERS: Final = ((0.0, 0.0), (0.04, 0.0), (0.08, 0.0), (0.08, 300.0))
 """Standard deviation of the factor, and the seconds for which it lasts."""
 SERVICES: Final = 200
-_STEP: Final = 0.02
-_WINDOW: Final = 120.0
-_SCATTER: Final = 0.10
+STEP: Final = 0.02
+WINDOW: Final = 120.0
+SCATTER: Final = 0.10
 _HOURS: Final = 6
 _DAY: Final = 24
-_LENGTH: Final = 2.0
+LENGTH: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,25 +74,25 @@ def scenes() -> Iterator[DipScene]:
 def shown(scene: DipScene, seed: int) -> float | None:
     """Minutes until the upper bound of one service's gain is below 1; None if it never is."""
     draw, found, dips = np.random.default_rng(seed), DipEvidence(), 0
-    like, level = exp(-_WINDOW / scene.lasts) if scene.lasts else 0.0, 0.0
-    for number in range(round(scene.hours * 3600 / _WINDOW)):
+    like, level = exp(-WINDOW / scene.lasts) if scene.lasts else 0.0, 0.0
+    for number in range(round(scene.hours * 3600 / WINDOW)):
         level = like * level + sqrt(1 - like * like) * draw.standard_normal()
-        mean = scene.true / _LENGTH * (1 + scene.wanders * level)
+        mean = scene.true / LENGTH * (1 + scene.wanders * level)
         share = SHARE if dips < ENOUGH else LATER / 2  # the other half draft some tokens
-        count = int(draw.poisson(share * _WINDOW / (STEPS * _STEP)))
-        ratios = np.maximum(0.01, mean * (1 + _SCATTER * draw.standard_normal(count)))
+        count = int(draw.poisson(share * WINDOW / (STEPS * STEP)))
+        ratios = np.maximum(0.01, mean * (1 + SCATTER * draw.standard_normal(count)))
         dips += count
         totals = DipTotals(
-            seconds=_WINDOW,
-            requests=_WINDOW / _STEP,
-            tokens=_LENGTH * _WINDOW / _STEP,
+            seconds=WINDOW,
+            requests=WINDOW / STEP,
+            tokens=LENGTH * WINDOW / STEP,
             dips=count,
             ratios=float(ratios.sum()),
             squares=float((ratios * ratios).sum()),
         )
-        found = found.plus(DipSpan(kinds={(4, 1): totals}, seconds=_WINDOW))
+        found = found.plus(DipSpan(kinds={(4, 1): totals}, seconds=WINDOW))
         if (gain := found.gain) is not None and gain.high < 1:
-            return (number + 1) * _WINDOW / 60
+            return (number + 1) * WINDOW / 60
     return None
 
 

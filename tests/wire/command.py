@@ -30,8 +30,22 @@ WATCHING: Object = {
     ],
     "serving": {"speculating": True, "method": "draft_model", "tokens": 4, "drafted": 4},
     "acceptance": {"rate": 0.78, "length": 3.34, "perPosition": [0.9, 0.8, 0.7, 0.6]},
-    "performance": {"speedup": 1.5},
-    "guard": {"state": "Watching", "since": "2026-11-20T11:00:00Z", "verdict": "Pass", "message": _MESSAGE},
+    "performance": {"speedup": 1.5, "gainLow": 1.08, "gainHigh": 1.41, "dips": 214},
+    "guard": {
+        "state": "Watching",
+        "since": "2026-11-20T11:00:00Z",
+        "verdict": "Pass",
+        "message": _MESSAGE,
+        "offCost": {
+            "ratio": 0.91,
+            "low": 0.87,
+            "high": 0.95,
+            "at": "2026-11-20T08:00:00Z",
+            "windows": 41,
+            "pods": [3, 2],
+            "for": {"revision": "r", "engine": "vllm 0.33.0", "model": "m", "method": "draft_model", "tokens": 4},
+        },
+    },
 }
 
 

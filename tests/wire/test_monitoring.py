@@ -21,7 +21,7 @@ from tests.wire.world import NAME, World, sis
 TOKENS = 400.0
 MODEL = "m"
 """What the stand-in calls its model."""
-OF_DIPS = ("specdec_gain_high", "specdec_dips")
+OF_DIPS = ("specdec_gain_low", "specdec_gain_high", "specdec_dips")
 """Known after two minutes of dips, which this story does not last."""
 
 

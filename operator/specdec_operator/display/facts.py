@@ -6,6 +6,7 @@ from datetime import datetime
 
 from specdec_operator.api.conditions import is_good
 from specdec_operator.display.describe import ago, because, held_since, joined, known_good, per_step, requested, serving
+from specdec_operator.display.numbers import number
 from specdec_operator.display.untrusted import Untrusted
 
 
@@ -98,6 +99,7 @@ def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     yield "failures", _failures(service, guard)
     yield "regret", _regret(service, guard)
     yield "saved", _saved(guard.of("saved"), now)
+    yield "dips", _off_cost(guard.of("offCost"), now)
     mode = service.of("spec", "guard", "mode").text
     yield (
         "guard",
@@ -145,6 +147,16 @@ def _saved(saved: Untrusted, now: datetime) -> str:
     interval = f"95 % interval {ends[0]:.1f} to {ends[1]:.1f}"
     since = f", first {ago(saved.of('since'), now)}" if saved.of("since").time else ""
     return f"{word}{abs(hours):.1f} hours of a pod ({interval}) in {compared:.1f} hours that were compared{since}"
+
+
+def _off_cost(cost: Untrusted, now: datetime) -> str:
+    """What engines that leave their draft out reach of the baseline, and how old that measurement is."""
+    if cost.of("ratio").number is None:
+        return ""
+    share, low, high = (number(cost.of(name)) for name in ("ratio", "low", "high"))
+    pods = " and ".join(str(each.whole) for each in cost.of("pods").items if each.whole is not None)
+    measured = joined(" ", "measured", ago(cost.of("at"), now), f"with {pods} pods" if pods else "")
+    return f"without its draft an engine reaches {share} of the baseline ({low} to {high}), {measured}"
 
 
 def _remembered(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:

@@ -134,8 +134,9 @@ def _load(row: Untrusted, performance: Untrusted, about: str) -> tuple[str, ...]
 
 def speed(performance: Untrusted) -> str:
     """The speed of the last measured window in a sentence."""
-    high, dips = performance.of("gainHigh").number, performance.of("dips").text
-    gain = "" if high is None else f"; gain in the engine at most {high:.2f} ({dips} dips)"
+    high, low, dips = (performance.of(name) for name in ("gainHigh", "gainLow", "dips"))
+    between = f"at most {number(high)}" if low.number is None else f"{number(low)} to {number(high)}"
+    gain = "" if high.number is None else f"; gain in the engine {between} ({dips.text} dips)"
     return (
         f"{number(performance.of('timePerOutputTokenMs'), 1)} ms per output token; "
         f"{number(performance.of('tokensPerSecond'), 0)} tokens/s over all pods; "

@@ -12,6 +12,7 @@ from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.guard.dips import ACCEPTED, SERIES, KindTotals, OtherDips, other_dips_of, totals_of
 from specdec_operator.guard.kv_cache import KvCache, read_kv_cache
+from specdec_operator.guard.off_steps import OffSteps, off_steps_of
 
 _STARTED: Final = "process_start_time_seconds"
 
@@ -28,7 +29,7 @@ FAMILIES: Final = (
     *(metrics.FIRST_TOKENS, metrics.RUNNING, _STARTED, metrics.FIRST_TOKEN_SECONDS, metrics.QUEUE_SECONDS),
     *(metrics.PREEMPTIONS, metrics.PROMPT_TOKENS, metrics.CACHE_QUERIES, metrics.CACHE_HITS, metrics.WAITING),
     *(metrics.PREFILL_SECONDS, metrics.PREFILLED),
-    *(*SERIES, ACCEPTED),
+    *(metrics.STEPS, *SERIES, ACCEPTED),
 )
 """Every series that is read. Inter-token latency is not: it counts steps, and a step brings several tokens."""
 
@@ -103,7 +104,7 @@ class Counters:
     seconds.
     speculative: whether the page has the speculation families at all; without speculation it has none.
     first_tokens, running, waiting, started and kv_cache are None if the page does not have them. dips: of the step
-    clock, empty without one; other_dips: those at other tokens than none.
+    clock, empty without one; other_dips: those at other tokens than none. off_steps: the steps that drafted nothing.
     """
 
     drafts: float = 0.0
@@ -123,6 +124,7 @@ class Counters:
     kv_cache: KvCache | None = None
     dips: KindTotals = field(default_factory=dict)
     other_dips: OtherDips = field(default_factory=OtherDips)
+    off_steps: OffSteps = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         side=_side(totals),
         dips=dips,
         other_dips=other_dips_of(samples) if dips else OtherDips(),
+        off_steps=off_steps_of(samples),
     )
 
 

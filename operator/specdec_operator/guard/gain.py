@@ -2,15 +2,16 @@
 
 It is an upper bound. The cache of an engine that only leaves its draft out holds the draft's part, it prepares each
 step for drafts, and some runners draft all the same (docs/runtime.md): such a step takes longer than one of the
-baseline. So dips show a loss, and prove no gain.
+baseline. So dips show a loss, and prove no gain, unless it was measured by how much (off_cost.py).
 """
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from math import log, sqrt
+from math import exp, hypot, inf, log, sqrt
 from typing import Final
 
 from specdec_operator.guard.dips import KindTotals, OtherDips, added, at_home
+from specdec_operator.guard.off_cost import BesideSteps, OffCost
 
 FEWEST_DIPS: Final = 8
 """Dips before their scatter is known."""
@@ -21,6 +22,10 @@ _RECENT: Final = 4
 _FADES: Final = 1800.0
 """Seconds after which a dip counts half among all of them, which show a small loss."""
 _ALPHA: Final = 0.001
+_LOW_ALPHA: Final = 0.05
+"""Chance of error of the upper bound, which ends speculation, and of the lower one, by which a minimum yields."""
+_MOST_UNSEEN: Final = 0.5
+"""Share of the time without dips above which no gain is shown."""
 _MIXED: Final = 20.0
 """Number of dips at which the bound is narrowest for its chance of error."""
 
@@ -61,6 +66,10 @@ class DipGain:
     draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
     with dips; length: of the tokens, over all; share: of the time that the kinds with dips took. seconds: of the time
     that the dips are of.
+
+    rest: the part of the gain that is of kinds without dips. part: the gain at the kinds with dips; least: its lower
+    bound; lately: what the last blocks show of it on average. low: lower bound of the gain over the baseline, in which
+    the rest of the time counts as it is. cost: by which all was corrected. Both are None if it is not known.
     """
 
     gain: float
@@ -70,17 +79,43 @@ class DipGain:
     share: float
     dips: int
     seconds: float
+    rest: float = 0.0
+    part: float = 0.0
+    least: float = 0.0
+    lately: float = inf
+    low: float | None = None
+    cost: OffCost | None = None
+
+    def over_baseline(self, cost: OffCost | None) -> "DipGain":
+        """Compared with a baseline. cost: what engines that leave their draft out reach of it; None: not known."""
+        if cost is None:
+            return self
+        return replace(
+            self,
+            gain=self.rest + (self.gain - self.rest) * cost.ratio,
+            high=self.rest + (self.high - self.rest) * cost.high,
+            low=self._low(cost) if 1 - self.share <= _MOST_UNSEEN else None,
+            cost=cost,
+        )
+
+    def _low(self, cost: OffCost) -> float:
+        """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up."""
+        if min(self.least, cost.low) <= 0:
+            return 0.0
+        width_ = hypot(log(self.part / self.least), log(cost.ratio / cost.low))
+        return self.share * min(self.part * exp(-width_), self.lately) * cost.ratio + 1 - self.share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipEvidence:
     """The dips of a speculation. open: the block that is not full yet. recent: the last blocks, oldest first; before:
-    all blocks, older ones less.
+    all blocks, older ones less. beside: the steps at nothing, where baseline pods serve too.
     """
 
     open: DipSpan = _NO_TIME
     recent: tuple[DipSpan, ...] = ()
     before: DipSpan = _NO_TIME
+    beside: BesideSteps = field(default_factory=BesideSteps)
 
     def plus(self, window: DipSpan) -> "DipEvidence":
         """With one more window."""
@@ -89,13 +124,19 @@ class DipEvidence:
 
     def _closed(self) -> "DipEvidence":
         block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
-        return DipEvidence(recent=(*self.recent, block)[-_RECENT:], before=faded.plus(block))
+        recent = (*self.recent, block)[-_RECENT:]
+        return DipEvidence(recent=recent, before=faded.plus(block), beside=self.beside)
 
     @property
     def gain(self) -> DipGain | None:
-        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips."""
-        known = map(gain_of, (reduce(DipSpan.plus, self.recent, _NO_TIME), self.before))
-        return min((each for each in known if each is not None), key=lambda gain: gain.high, default=None)
+        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips. Its
+        lower bound is that of all blocks, and no more than the last ones show on average.
+        """
+        recent, before = gain_of(reduce(DipSpan.plus, self.recent, _NO_TIME)), gain_of(self.before)
+        if recent is None or before is None:
+            return recent or before
+        found = min(recent, before, key=lambda gain: gain.high)
+        return replace(found, part=before.part, least=before.least, lately=recent.part)
 
 
 def gain_of(span: DipSpan) -> DipGain | None:
@@ -116,15 +157,24 @@ def gain_of(span: DipSpan) -> DipGain | None:
     gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
     error = sqrt(sum(part * part * each.variance for part, each in parts))
     ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (share * seconds)
-    high = gain + width(dips) * error
+    high, least = gain + width(dips) * error, gain - rest - width(dips, _LOW_ALPHA) * error
     return DipGain(
-        gain=gain, high=high, ratio=ratio, length=length, share=share, dips=round(dips), seconds=span.seconds
+        gain=gain,
+        high=high,
+        ratio=ratio,
+        length=length,
+        share=share,
+        dips=round(dips),
+        seconds=span.seconds,
+        rest=rest,
+        part=(gain - rest) / share,
+        least=max(0.0, least) / share,
     )
 
 
-def width(dips: float) -> float:
-    """Standard errors of a bound that holds at every number of dips of one machine at once, with a chance of 0.999.
+def width(dips: float, alpha: float = _ALPHA) -> float:
+    """Standard errors of a bound that holds at every number of dips of one machine at once. alpha: chance of error.
 
     Normal mixture: Howard, Ramdas, McAuliffe, Sekhon, Annals of Statistics 49 (2021), equation (14).
     """
-    return sqrt((dips + _MIXED) / dips * log((dips + _MIXED) / (_MIXED * _ALPHA**2)))
+    return sqrt((dips + _MIXED) / dips * log((dips + _MIXED) / (_MIXED * alpha**2)))

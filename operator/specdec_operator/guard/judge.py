@@ -15,6 +15,7 @@ from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, 
 from specdec_operator.guard.best_tokens import TokensAtLoad, fastest
 from specdec_operator.guard.checks import Check, WindowCase, over, unsure
 from specdec_operator.guard.gain import DipEvidence, DipGain, DipSpan
+from specdec_operator.guard.off_cost import OffCost, in_dips, off_cost_of
 from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.speed_checks import gain_text, speedup_text
@@ -89,6 +90,7 @@ class Judged:
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
     windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged;
     loads: the fastest K by load, by the same dips. yields: whether the default minimum of the acceptance did not count.
+    off_cost: what dips and baseline pods show so far of engines that leave their draft out; None: not enough.
     """
 
     verdict: Verdict
@@ -103,6 +105,7 @@ class Judged:
     gain: DipGain | None = None
     loads: tuple[TokensAtLoad, ...] = ()
     yields: bool = False
+    off_cost: OffCost | None = None
 
     @property
     def conclusive(self) -> bool:
@@ -133,10 +136,12 @@ def judge(
     pool = _pool(window, parts, whole, now)
     before = row if row is not None and now - row.at <= LONGEST_PAUSE else FailingRun()
     longer = before.plus(pool, parts, now)
-    pair = _pair(whole, baseline, thresholds, now)
+    theirs = _baseline_pods(whole, baseline, thresholds, now)
+    pair = pair_of(whole, theirs, now) if theirs else None
     findings = _findings_of_both(pair, thresholds)
-    seen = _dips(dips or DipEvidence(), pool, thresholds)
-    case = _of_all(_case(pool, thresholds, longer.token_times), seen.gain, pair, findings)
+    seen = _beside(_dips(dips or DipEvidence(), pool, thresholds), whole, theirs, pool.seconds)
+    gain = seen.gain and seen.gain.over_baseline(thresholds.off_cost)
+    case = _of_all(_case(pool, thresholds, longer.token_times), gain, pair, findings)
     verdict = _verdict(case, _on_pods(parts, thresholds, longer), thresholds)
     return Judged(
         verdict=replace(_settled(verdict, longer, pool, thresholds), at=now),
@@ -150,6 +155,7 @@ def judge(
         gain=case.gain,
         loads=fastest(seen.before),
         yields=case.thresholds.yielded is not None,
+        off_cost=off_cost_of(seen.beside, now) if theirs else None,
     )
 
 
@@ -192,16 +198,25 @@ def _whole(parts: Mapping[str, Evidence], thresholds: Thresholds) -> dict[str, E
     return {pod: part for pod, part in parts.items() if not part.restarted and part.longest_gap <= gap}
 
 
-def _pair(
+def _baseline_pods(
     speculating: Mapping[str, Evidence], baseline: Window | None, thresholds: Thresholds, now: float
-) -> Pair | None:
-    """The window in both arms; None where one of them cannot be read, or is not what it is taken for."""
+) -> dict[str, Evidence]:
+    """The baseline pods of the window; none where one of the arms cannot be read, or is not what it is taken for."""
     if baseline is None or thresholds.of_baseline or thresholds.dialled is not None:
-        return None
+        return {}
     theirs = _whole(by_pod(baseline.closed(), now), thresholds)
-    if not speculating or not theirs or any(part.speculative for part in theirs.values()):
-        return None
-    return pair_of(speculating, theirs, now)
+    return theirs if speculating and not any(part.speculative for part in theirs.values()) else {}
+
+
+def _beside(
+    seen: DipEvidence, speculating: Mapping[str, Evidence], baseline: Mapping[str, Evidence], seconds: float
+) -> DipEvidence:
+    """The dips so far, with the steps at nothing of one more window of both arms."""
+    if not baseline:
+        return seen
+    ours = {pod: in_dips(part.dips, part.off_steps) for pod, part in speculating.items()}
+    theirs = {pod: part.off_steps for pod, part in baseline.items()}
+    return replace(seen, beside=seen.beside.plus(ours, theirs, seconds))
 
 
 def _findings_of_both(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:

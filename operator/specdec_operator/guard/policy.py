@@ -13,6 +13,7 @@ from specdec_operator.api.guard import Guard, GuardMode, Response, Retry, RollBa
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.baseline_pods import Measure, Pair
+from specdec_operator.guard.off_cost import OffCost
 
 _COST: Final = 0.02
 """Time of one drafted token / time of one step of the target. The value is small, so that a default threshold fails no
@@ -180,7 +181,8 @@ class Thresholds:
     collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
     None: as the flags. least_gain: what the upper bound of the gain by dips may not be below. method: whose default
     minimum of the rate holds; None: the user set it for each K. yielded: that default while it yields to a measured
-    speedup; acceptance_rate is None then.
+    speedup; acceptance_rate is None then. off_cost: what engines that leave their draft out reach of the baseline;
+    None: not known of these pods, so that the gain by dips is an upper bound.
     """
 
     acceptance_rate: float | None
@@ -201,6 +203,7 @@ class Thresholds:
     least_gain: float | None = None
     method: MethodFacts | None = None
     yielded: float | None = None
+    off_cost: OffCost | None = None
 
     @property
     def without_default(self) -> "Thresholds":

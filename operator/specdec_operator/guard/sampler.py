@@ -107,4 +107,5 @@ def with_window(observation: Observation, judged: Judged | None) -> Observation:
         findings=judged.findings,
         comparison=judged.comparison,
         recent=judged.recent,
+        off_cost=judged.off_cost,
     )

@@ -12,6 +12,7 @@ from specdec_operator.api.control import ControlMode
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, Measure, about, shows_fast_enough
 from specdec_operator.guard.decisions import Rollback
+from specdec_operator.guard.off_cost import renewed
 from specdec_operator.guard.state import Observation, Phase, RequestedBaselinePods, State
 from specdec_operator.guard.trial import FEWEST_TRAFFIC, Trial, TrialOutcome, outcome_of, trial_text
 from specdec_operator.guard.trial import differs as traffic_differs
@@ -79,6 +80,18 @@ def note_baseline_window(state: State, observation: Observation) -> State:
         return state
     trial = rollback.trial.plus(observation.recent[-1])
     return replace(state, rollback=replace(rollback, trial=trial))
+
+
+def note_off_cost(state: State, observation: Observation) -> State:
+    """What engines that leave their draft out reach of the baseline: learnt from both arms, and forgotten once other
+    pods speculate.
+    """
+    asked, known = observation.measured_for, state.off_cost
+    if asked is not None and known is not None and known.measured_for != asked:
+        state = replace(state, off_cost=None)
+    if not is_fresh(state, observation) or observation.revision != state.revision:
+        return state
+    return replace(state, off_cost=renewed(state.off_cost, observation.off_cost, asked))
 
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:

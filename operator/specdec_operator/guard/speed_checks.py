@@ -9,6 +9,7 @@ from specdec_operator.guard.baseline import FEWEST_REQUESTS, Comparison, unlike
 from specdec_operator.guard.baseline_pods import BOUND, FEWEST_PAIRS, Measure, MeasureFinding
 from specdec_operator.guard.checks import WindowCase, failed, over, unsure
 from specdec_operator.guard.gain import DipGain
+from specdec_operator.guard.off_cost import OffCost
 from specdec_operator.guard.verdict import Reason, Verdict
 
 _GRAVE: Final = 0.8
@@ -35,13 +36,25 @@ def speedup_text(comparison: Comparison) -> str:
 def is_not_slower(case: WindowCase) -> bool:
     """Whether the speed was measured to be no less than `speedup.min` (1.0 if it is not set): by the lower end of the
     95 % interval. For a baseline of another time that interval is taken twice as wide: machines and traffic change. The
-    engine's dips may not contradict it.
+    engine's dips may not contradict it. Without any comparison, they may show it.
     """
     least, found = case.thresholds.least_gain, case.comparison
-    if least is None or found is None or (case.gain is not None and case.gain.high < least):
+    if found is None:
+        return is_faster_in_the_engine(case)
+    if least is None or (case.gain is not None and case.gain.high < least):
         return False
     low = found.low if case.findings else found.low * found.low / found.speedup
     return low >= least
+
+
+def is_faster_in_the_engine(case: WindowCase) -> bool:
+    """Whether the engine's dips show a gain of `speedup.min` at least, by its lower bound over the baseline. Baseline
+    pods that are compared decide by themselves.
+    """
+    least, gain = case.thresholds.least_gain, case.gain
+    if least is None or gain is None or gain.low is None or case.pairs:
+        return False
+    return gain.low >= least
 
 
 def slower_than_baseline_pods(case: WindowCase) -> Verdict | None:
@@ -63,7 +76,7 @@ def score_text(found: MeasureFinding) -> str:
 def slower_in_the_engine(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): the engine's dips show a gain below `speedup.min` (1.0 if it is not set), and so does
     the upper bound of the gain. One such result ends speculation, without `failureLimit`. It does not count while
-    baseline pods are compared, or if the baseline at the same load shows `speedup.min`. Dips prove no gain.
+    baseline pods are compared, or if the baseline at the same load shows `speedup.min`.
     """
     least, gain, comparison = case.thresholds.least_gain, case.gain, case.comparison
     if least is None or gain is None or gain.high >= least:
@@ -76,11 +89,17 @@ def slower_in_the_engine(case: WindowCase) -> Verdict | None:
 
 def gain_text(gain: DipGain) -> str:
     """What the dips of the engine show, with numbers and the time that they are of: longer than the window."""
+    low = "" if gain.low is None else f"lower bound {gain.low:.2f}, "
     return (
-        f"gain in the engine {gain.gain:.2f}, upper bound {gain.high:.2f} ({gain.length:.2f} tokens per step; a step "
-        f"without the draft takes {gain.ratio:.2f} of one with it; {gain.dips} dips in {gain.seconds / 60:.0f} min, at "
-        f"loads of {gain.share:.0%} of the time)"
+        f"gain in the engine {gain.gain:.2f}, {low}upper bound {gain.high:.2f} ({gain.length:.2f} tokens per step; a "
+        f"step without the draft takes {gain.ratio:.2f} of one with it{_cost_text(gain.cost)}; {gain.dips} dips in "
+        f"{gain.seconds / 60:.0f} min, at loads of {gain.share:.0%} of the time)"
     )
+
+
+def _cost_text(cost: OffCost | None) -> str:
+    """What the gain was corrected by; empty if it was not."""
+    return "" if cost is None else f", and a step of the baseline {cost.ratio:.2f} of that"
 
 
 def slower(case: WindowCase) -> Verdict | None:
@@ -142,10 +161,10 @@ def not_compared(case: WindowCase) -> Verdict | None:
     """**Inconclusive**, if `speedup.min` is set: fewer than ten requests ended (FewRequests); more requests run at once
     than in any baseline measurement (BeyondBaseline); the baseline was never measured at this load, or with such
     prompts, answers or prefix-cache hits (NotMeasured); or the speedup is below the limit, but chance can explain
-    that (NotSignificant).
+    that (NotSignificant). Without a comparison the dips may show that the limit is kept.
     """
     comparison, least = case.comparison, case.thresholds.speedup
-    if least is None:
+    if least is None or (comparison is None and is_faster_in_the_engine(case)):
         return None
     ended = case.evidence.token_time.requests
     if comparison is None and ended < FEWEST_REQUESTS:

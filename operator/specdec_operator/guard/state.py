@@ -22,6 +22,7 @@ from specdec_operator.guard.decisions import (
     Reduction,
     Rollback,
 )
+from specdec_operator.guard.off_cost import MeasuredFor, OffCost
 from specdec_operator.guard.outages import Outage, PodTimes
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.saved import Saved
@@ -212,6 +213,12 @@ class State:
     saved: Saved | None = field(
         default=None, metadata=means("Hours that this speculation saved; absent: its speed was never compared.")
     )
+    off_cost: OffCost | None = field(
+        default=None,
+        metadata=means(
+            "Measured with baseline pods: what engines that only leave their draft out reach of the baseline's speed."
+        ),
+    )
 
     @property
     def serves_baseline(self) -> bool:
@@ -285,6 +292,7 @@ class Observation:
     thresholds: what windows are compared with. baseline_pods: the progress of the baseline pods.
     dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
     do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
+    off_cost: what it and those before it show of engines that leave their draft out. measured_for: what that is of.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
@@ -316,6 +324,8 @@ class Observation:
     dial_trouble: str = ""
     by_hand: bool = False
     probe: Probe | None = None
+    off_cost: OffCost | None = None
+    measured_for: MeasuredFor | None = None
 
     @property
     def guarded(self) -> bool:

@@ -139,7 +139,10 @@ def advance(state: State, observation: Observation, now: float) -> State:
 
 
 def note_observations(state: State, observation: Observation, now: float) -> State:
-    """Notes, in every phase, the baseline speed, the pods that were restarted or fail, and a rollback that serves."""
+    """Notes, in every phase, the baseline speed, what leaving the draft out costs, the pods that were restarted or
+    fail, and a rollback that serves.
+    """
+    state = speed.note_off_cost(state, observation)
     noted = rollout.note_rollback(speed.note_baseline_window(state, observation), observation)
     return pods.note_pods(noted, observation, now)
 

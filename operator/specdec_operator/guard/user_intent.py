@@ -51,8 +51,7 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)
-        forgotten = replace(state, baseline=(), last_good=(), attempted=False, lowering=None, saved=None)
-        state = forgotten if was_kept else state
+        state = _of_another_service(state) if was_kept else state
     if state.memory != intent.memory:
         state = replace(state, memory=intent.memory, lowering=None if state.memory else state.lowering)
     if intent.speculation != state.speculation:
@@ -68,6 +67,11 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     return state
 
 
+def _of_another_service(state: State) -> State:
+    """Without what was learnt of the service as it was."""
+    return replace(state, baseline=(), last_good=(), attempted=False, lowering=None, off_cost=None, saved=None)
+
+
 def _anew(state: State, intent: UserIntent, now: float) -> State:
     """From the beginning, with what was learnt: a speed that is known is not measured again."""
     measure = intent.measure and not any(each.known for each in state.baseline)
@@ -80,6 +84,7 @@ def _anew(state: State, intent: UserIntent, now: float) -> State:
         baseline=state.baseline,
         attempted=state.attempted or intent.measure,
         judged=state.judged,
+        off_cost=state.off_cost if intent.speculation == state.speculation else None,
     )
 
 

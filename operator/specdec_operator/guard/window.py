@@ -14,6 +14,7 @@ from typing import Final
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
 from specdec_operator.guard.dips import KindTotals, OtherDips, added, counted_between
 from specdec_operator.guard.kv_cache import KvCache, smallest
+from specdec_operator.guard.off_steps import OffSteps, all_off_steps, off_steps_between
 from specdec_operator.guard.stalls import Standstill, standstill, stood_still
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes, load_of, merge
@@ -207,7 +208,8 @@ class Evidence:
     in seconds. acceptance: accepted and drafted tokens by block of time. token_times: time per output token by load.
     pods: pods that were read at least twice; pod_seconds: how long each of them was read, summed up. unread: pods that
     never answered. kv_cache: of the pod that holds fewest tokens; None if no page has it. standstills: of pods in which
-    requests stand still. dips: of the step clocks, those at nothing; other_dips: the others.
+    requests stand still. dips: of the step clocks, those at nothing; other_dips: the others. off_steps: the steps that
+    drafted nothing.
     """
 
     seconds: float
@@ -231,6 +233,7 @@ class Evidence:
     standstills: Mapping[str, Standstill] = field(default_factory=dict)
     dips: KindTotals = field(default_factory=dict)
     other_dips: OtherDips = field(default_factory=OtherDips)
+    off_steps: OffSteps = field(default_factory=dict)
 
     @property
     def acceptance_rate(self) -> float | None:
@@ -334,6 +337,7 @@ def _of_pod(name: str, pod: PodWindow, seconds: float, now: float) -> Evidence:
         standstills={name: pod.standstill} if pod.standstill else {},
         dips=counted_between(first.dips, last.dips),
         other_dips=last.other_dips.since(first.other_dips),
+        off_steps=off_steps_between(first.off_steps, last.off_steps),
     )
 
 
@@ -370,4 +374,5 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         standstills={pod: still for part in each for pod, still in part.standstills.items()},
         dips=added(*(part.dips for part in each)),
         other_dips=reduce(OtherDips.plus, (part.other_dips for part in each), OtherDips()),
+        off_steps=all_off_steps(part.off_steps for part in each),
     )

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
+from specdec_operator.api.speculation import Speculation
 from specdec_operator.errors import Invalid
 from specdec_operator.guard.decisions import PodFailure
 from specdec_operator.guard.dial import DialView, changed
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.off_cost import MeasuredFor, holds_for
 from specdec_operator.guard.outages import pod_times
 from specdec_operator.guard.pods import failures_of
 from specdec_operator.guard.policy import Policy, Thresholds, policy_of
@@ -182,6 +184,29 @@ def _observation(
         dials=offered(desired, memory.dial, now),
         by_hand=view.request is not None and view.request.by_hand,
         dial_trouble=trouble_of(view, memory.dial, now),
+        measured_for=_measured_for(desired),
+    )
+
+
+def _draft(speculation: Speculation) -> str:
+    """Where the draft is; empty for a method without one."""
+    return (speculation.draft.uri or speculation.draft.path or "") if speculation.draft else ""
+
+
+def _measured_for(desired: Desired) -> MeasuredFor | None:
+    """What is measured of these pods holds for; None if they do not speculate."""
+    plan = desired.plan
+    speculation = plan.speculation
+    if speculation is None:
+        return None
+    return MeasuredFor(
+        revision=desired.rendered.revision,
+        engine=str(plan.build),
+        image=plan.image,
+        model=plan.spec.model.uri if plan.spec.model else "",
+        method=speculation.method.value,
+        draft=_draft(speculation),
+        tokens=plan.tokens,
     )
 
 
@@ -299,7 +324,11 @@ def _sampling_plan(decision: Decision, dial: DialMemory, now: float) -> Sampling
     limits = thresholds_of(guard, speculation, drafted_tokens(desired), state)
     return SamplingPlan(
         guard=guard,
-        thresholds=replace(limits, dialled=_not_judged(decision, dial)),
+        thresholds=replace(
+            limits,
+            dialled=_not_judged(decision, dial),
+            off_cost=holds_for(state.off_cost, _measured_for(desired)),
+        ),
         revision=desired.rendered.revision,
         with_baseline=_has_baseline_pods(state),
         guest=desired.guest.where if desired.guest else None,

@@ -69,6 +69,7 @@ def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Perform
         speedup_low=round(against.low, 2) if against else None,
         speedup_high=round(against.high, 2) if against else None,
         gain_high=round(gain.high, 2) if gain else None,
+        gain_low=math.floor(100 * gain.low) / 100 if gain and gain.low is not None else None,
         dips=gain.dips if gain else None,
     )
 
@@ -148,4 +149,4 @@ def without_progress(state: State) -> State:
     baseline = tuple(BaselineSpeed(load=each.load, token_time=TokenTime()) for each in state.baseline)
     since = 0.0 if state.up else state.wanted_since  # a rollout of many pods causes no write for each of them
     state = replace(state, failures=failures, baseline=baseline, wanted_since=since)
-    return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=())
+    return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=(), off_cost=None)

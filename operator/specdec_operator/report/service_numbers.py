@@ -46,6 +46,9 @@ class WindowMetrics:
     speedup_low: float | None = _number("Lower end of its 95 % interval.")
     speedup_high: float | None = _number("Upper end of its 95 % interval.")
     gain_high: float | None = _number("Upper bound of the gain that the dips in the engines show; no proof of one.")
+    gain_low: float | None = _number(
+        "Lower bound of that gain over the baseline, once its engines were measured without the draft too."
+    )
     dips: int | None = _number("Dips that this bound is of.")
     time_per_output_token_seconds: float | None = _number("Mean over the requests that ended in that window.")
     plain_time_per_output_token_seconds: float | None = _number(
@@ -218,6 +221,7 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
         speedup_low=None if against is None else against.low,
         speedup_high=None if against is None else against.high,
         gain_high=None if gain is None else gain.high,
+        gain_low=None if gain is None else gain.low,
         dips=None if gain is None else gain.dips,
         time_per_output_token_seconds=evidence.token_time.times.mean,
         plain_time_per_output_token_seconds=None if against is None else against.baseline,

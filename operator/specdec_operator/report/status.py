@@ -240,7 +240,7 @@ _LEARNT_EVERY: Final = 600.0
 _NUMBER: Final = re.compile(r"[0-9.]+")
 _GROWING: Final = frozenset(
     {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
-    | {"pairs", "findings", "unmeasured"}
+    | {"pairs", "findings", "unmeasured", "offCost"}
 )
 """Parts of status.guard that move with every window."""
 
@@ -295,7 +295,8 @@ def _condition(status: Mapping[str, Any], kind: ConditionType) -> Mapping[str, A
 
 
 def _learnt(status: Mapping[str, Any]) -> Any:
-    return status.get("guard", {}).get("baseline")
+    guard = status.get("guard", {})
+    return guard.get("baseline"), guard.get("offCost")
 
 
 def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,6 +74,10 @@ class Performance(StatusPart):
     gain_high: float | None = Field(
         None, description="Upper bound of the gain that dips in the engine show; absent: too few dips, or no dial."
     )
+    gain_low: float | None = Field(
+        None,
+        description="Lower bound of the gain over the baseline; absent: guard.offCost was not measured for these pods.",
+    )
     dips: int | None = Field(None, description="Number of these dips.")
 
 

@@ -18,7 +18,7 @@ from specdec_operator.web.store import SeenService
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
     *("model", "requested", "served", "guard", "held", "rolling back", "rolled back", "dialled", "reduced", "lowered"),
-    *("would", "comparing", "costs", "regret", "rollbacks", "restarts", "last good", "url", "engine"),
+    *("would", "comparing", "costs", "regret", "dips", "rollbacks", "restarts", "last good", "url", "engine"),
     *("memory", "device", "KV cache", "KServe"),
 )
 _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")

@@ -68,6 +68,9 @@ def test_the_gain_in_the_engine_is_the_one_that_was_judged() -> None:
     """Its upper bound, and of how many dips."""
     performance = told(judged=judged(PASSED, make_evidence(**BUSY), gain=make_gain(1.234)))["performance"]
     assert (performance["gainHigh"], performance["dips"]) == (1.23, 40)
+    assert "gainLow" not in performance, "not measured"
+    gain = make_gain(1.234, low=1.0599)
+    assert told(judged=judged(PASSED, make_evidence(**BUSY), gain=gain))["performance"]["gainLow"] == 1.05
 
 
 @pytest.mark.parametrize("window", [None, judged(IDLE, make_evidence(0)), judged(PASSED, make_evidence())])

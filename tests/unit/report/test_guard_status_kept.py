@@ -23,6 +23,7 @@ from specdec_operator.guard.decisions import (
     Reduction,
     Rollback,
 )
+from specdec_operator.guard.off_cost import MeasuredFor, OffCost
 from specdec_operator.guard.outages import Outage
 from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
@@ -72,6 +73,27 @@ PAIRS = st.builds(
     baseline=SPEEDS,
     seconds=SPEEDS,
     pods=st.tuples(COUNTS, COUNTS),
+)
+SHARES = st.integers(1, 10_000).map(lambda each: each / 10_000)
+MEASURED_FOR = st.builds(
+    MeasuredFor,
+    revision=HASHES,
+    engine=WORDS,
+    image=WORDS,
+    model=WORDS,
+    method=WORDS,
+    draft=WORDS,
+    tokens=st.integers(0, 128),
+)
+OFF_COSTS = st.builds(
+    OffCost,
+    ratio=SHARES,
+    low=SHARES,
+    high=SHARES,
+    at=TIMES,
+    windows=COUNTS,
+    pods=st.tuples(COUNTS, COUNTS),
+    measured_for=st.none() | MEASURED_FOR,
 )
 REDUCTIONS = st.builds(
     Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128), dialled=st.booleans()
@@ -131,6 +153,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "armless": st.booleans(),
     "collateral": st.lists(st.sampled_from(Measure), unique=True).map(tuple),
     "saved": st.none() | SAVED,
+    "off_cost": st.none() | OFF_COSTS,
     "handled_retry": st.none() | WORDS,
     "handled_rollback": st.none() | WORDS,
 }

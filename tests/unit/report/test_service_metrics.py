@@ -61,14 +61,14 @@ def nothing_is_left() -> Iterator[None]:
 def test_a_window_is_shown_with_its_numbers() -> None:
     """Acceptance, length, each position, speed with its interval, the verdict, and when that was proved."""
     passed = Verdict(outcome=Outcome.PASS, reason=Reason.ACCEPTED, message="", at=100.0)
-    window = judged(passed, comparison=make_comparison(1.5), gain=make_gain(0.875))
+    window = judged(passed, comparison=make_comparison(1.5), gain=make_gain(0.875, low=0.5))
     service_metrics.observe(OURS, found(make_state(), judged=window), {}, silent=SILENT, stalled=False)
     shown = series()
     assert shown["specdec_acceptance_rate"] == pytest.approx(0.8)
     assert shown["specdec_acceptance_length"] == pytest.approx(4.2)
     assert [shown[f"specdec_position_acceptance_rate {each}"] for each in range(4)] == pytest.approx([0.8] * 4)
     assert [shown[f"specdec_speedup{end}"] for end in ("_low", "", "_high")] == pytest.approx([1.4, 1.5, 1.6])
-    assert (shown["specdec_gain_high"], shown["specdec_dips"]) == (0.875, 40)
+    assert (shown["specdec_gain_low"], shown["specdec_gain_high"], shown["specdec_dips"]) == (0.5, 0.875, 40)
     assert shown["specdec_verdict Pass Accepted"] == 1
     assert shown["specdec_evidence_timestamp_seconds"] == 100.0
     assert shown["specdec_pods_without_metrics"] == 2
@@ -107,7 +107,7 @@ def test_an_inconclusive_window_keeps_the_time_of_the_last_evidence() -> None:
     assert shown["specdec_evidence_timestamp_seconds"] == 100.0
     assert "specdec_acceptance_rate" not in shown, "nothing was drafted, so there is none"
     assert "specdec_position_acceptance_rate 0" not in shown
-    assert not {"specdec_gain_high", "specdec_dips"} & shown.keys(), "too few dips"
+    assert not {"specdec_gain_low", "specdec_gain_high", "specdec_dips"} & shown.keys(), "too few dips"
 
 
 WINDOW_NAMES = (

@@ -21,6 +21,7 @@ WINDOW = WindowMetrics(
     speedup_low=float("-inf"),
     speedup_high=float("inf"),
     gain_high=0.875,
+    gain_low=None,
     dips=214,
     time_per_output_token_seconds=1e-7,
     plain_time_per_output_token_seconds=float("nan"),
