@@ -1,5 +1,5 @@
-"""Dips: now and then an engine drafts nothing, or fewer tokens, for a few steps. What these take, and what the steps
-around them take, is of the same requests in the same second. Pure: steps and chance are passed in.
+"""Dips: now and then an engine drafts nothing, or another number of tokens, for a few steps. What these take, and what
+the steps around them take, is of the same requests in the same second. Pure: steps and chance are passed in.
 """
 
 from __future__ import annotations
@@ -76,13 +76,14 @@ class Dips:
         """The first dip is as random as the others."""
         self._wait = self._pause()
 
-    def begins(self, home: int, waiting: int) -> int | None:
+    def begins(self, home: int, waiting: int, *, by_load: bool = False) -> int | None:
         """Return how many tokens the step that is scheduled next drafts in a dip; None if it is of none. home: tokens
-        that it drafts otherwise, a request. waiting: requests in the queue: nothing is tried while it grows.
+        that it drafts otherwise, a request. waiting: requests in the queue: nothing is tried while it grows. by_load:
+        whether `home` is only the most, and each load has its own number; then some dips draft the most.
         """
         if self._left:
             self._left -= 1
-            return self._dip if self._dip < home else None
+            return self._dip if self._dip <= home else None
         if not home or self._within:
             return None
         self._wait -= 1
@@ -95,7 +96,8 @@ class Dips:
             return None
         self._begun += 1
         self._wait, self._left = self._pause(), STEPS - 1
-        self._dip = self._drafts(min(home, self._before[-1].asked))
+        usual = min(home, self._before[-1].asked)
+        self._dip = self._drafts(usual, home if by_load else usual)
         return self._dip
 
     def cut(self) -> None:
@@ -129,7 +131,7 @@ class Dips:
     def _compare(self) -> None:
         before, within, after = (_by_batch(each) for each in (self._before, self._within, self._after))
         home, dip = self._before[-1].asked, self._within[-1].asked
-        if dip >= home:  # vLLM's own schedule drafts as few at this batch size
+        if dip == home:  # vLLM's own schedule drafts as few at this batch size
             return
         for batch, seconds in within.items():
             sides = before.get(batch, []), after.get(batch, [])
@@ -141,10 +143,13 @@ class Dips:
             sums.ratios += ratio
             sums.squares += ratio * ratio
 
-    def _drafts(self, home: int) -> int:
-        """Tokens of the dip that begins: 0, or in turn 1, half of `home` and one less than it."""
+    def _drafts(self, home: int, most: int) -> int:
+        """Tokens of the dip that begins: 0, or in turn 1, half of `home`, one less than it, and the most."""
+        if not home:
+            return most
         turn, rest = divmod(self._begun, 2)
         others = [each for each in sorted({1, home // 2, home - 1}) if 0 < each < home]
+        others += [most] if most > home else []
         learnt = self._begun > ENOUGH or self.share is not None
         return others[turn % len(others)] if others and learnt and rest else 0
 

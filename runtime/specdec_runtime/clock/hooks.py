@@ -81,7 +81,9 @@ class StepClock:
 
     def _dips(self) -> bool:
         try:
-            found = self.dips.begins(self._position.tokens, len(self._scheduler.waiting))
+            found = self.dips.begins(
+                self._position.tokens, len(self._scheduler.waiting), by_load=bool(self._position.rows)
+            )
         except Exception as error:
             self._stop(error)
             return False

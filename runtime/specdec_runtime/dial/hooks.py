@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from specdec_runtime.dial.schedule import RowChoice, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,13 +47,20 @@ class EveryBatch(list[int]):
 class DialPosition:
     """What the next step drafts, between the thread that reads the setting and the engine's own.
 
-    tokens: as set. dip: how many it drafts instead, to be compared; None: it does not dip. A dip only lowers, and a
-    step that takes a prompt in has none. drafted: what the last scheduled step was asked for.
+    tokens: as set. rows: as set by load; none of them is above `tokens`. dip: how many it drafts instead, to be
+    compared; None: it does not dip. A dip never has more than `tokens`, and a step that takes a prompt in is of none.
+    drafted: what the last scheduled step was asked for.
     """
 
     tokens: int
     drafted: int
     dip: int | None = None
+    rows: Rows = ()
+    _choice: RowChoice = field(default_factory=RowChoice)
+
+    def usual(self, requests: int) -> int:
+        """Return what a step of so many requests drafts outside of dips."""
+        return min(self.tokens, self._choice.tokens(rows, requests)) if (rows := self.rows) else self.tokens
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,16 +110,11 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
 
     def update_after_schedule(output: Any) -> None:
         # AsyncScheduler reads the field in its own part of this method, so it is set before.
-        tokens, dip = position.tokens, position.dip
-        if dip is not None:
-            # A draft that does not read a prompt lacks it to the end of the answer.
-            if dip >= min(tokens, output.num_spec_tokens_to_schedule) or takes_prompt(output):
-                position.dip = None
-            else:
-                tokens = dip
+        tokens = _asked(position, output)
         if tokens < output.num_spec_tokens_to_schedule:
             output.num_spec_tokens_to_schedule = tokens
-            if not tokens:
+            # A request outlives a large load: its prompt is read by the draft, which hands over nothing then.
+            if not tokens and not (position.rows and takes_prompt(output)):
                 output.specdec_off = True
         position.drafted = output.num_spec_tokens_to_schedule
         if own is None:
@@ -124,6 +128,19 @@ def _scheduling(scheduler: Any, way: DialWay, position: DialPosition) -> dict[st
         take(drafts)
 
     return {"_update_after_schedule": update_after_schedule, "update_draft_token_ids": update_draft_token_ids}
+
+
+def _asked(position: DialPosition, output: Any) -> int:
+    """What a step drafts: by its load, or in a dip, which ends where it would change nothing."""
+    own, dip = output.num_spec_tokens_to_schedule, position.dip
+    usual = position.usual(len(output.num_scheduled_tokens))
+    if dip is None:
+        return usual
+    # A draft that does not read a prompt lacks it to the end of the answer.
+    if dip == min(usual, own) or dip > min(position.tokens, own) or takes_prompt(output):
+        position.dip = None
+        return usual
+    return dip
 
 
 def on_worker(worker: Any, way: DialWay) -> str:

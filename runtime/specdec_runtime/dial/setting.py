@@ -1,6 +1,8 @@
 """What a pod's annotation asks of the dial, read and checked. Pure.
 
 {"tokens": 0, "revision": "7f9c4d", "time": 1764283000.5, "decision": "rollback-3", "holdFor": 3600}
+
+One by load also has "byBatchSize" (schedule.py); a release that does not know it drafts `tokens` at each load.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final
+
+from specdec_runtime.dial.schedule import Rows, rows_of
 
 MOST_BYTES: Final = 4096
 """Bytes of a setting; the rest of a longer file is not read."""
@@ -28,7 +32,8 @@ class SettingRefusedError(ValueError):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
     """tokens: to draft in each step, 0 is off. revision: of the pods that it is meant for. time: when it was made, in
-    seconds since 1970. decision: whose it is. hold_for: seconds that it holds.
+    seconds since 1970. decision: whose it is. hold_for: seconds that it holds. rows: tokens by load, none of them more
+    than `tokens`; empty: the same at each load.
     """
 
     tokens: int
@@ -36,6 +41,7 @@ class Setting:
     time: float
     decision: str
     hold_for: float = HOLD_FOR
+    rows: Rows = ()
 
     @property
     def end(self) -> float:
@@ -59,6 +65,7 @@ def parse(text: bytes) -> Setting:
         time=_number(found, "time", math.inf),
         decision=_name(found, "decision"),
         hold_for=_number(found, "holdFor", LONGEST_HOLD) if "holdFor" in found else HOLD_FOR,
+        rows=_rows(found) if "byBatchSize" in found else (),
     )
 
 
@@ -67,6 +74,14 @@ def _tokens(found: dict[str, Any]) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _refused("tokens", value, "a whole number of at least 0, where 0 is off")
     return value
+
+
+def _rows(found: dict[str, Any]) -> Rows:
+    try:
+        return rows_of(found["byBatchSize"], _tokens(found))
+    except ValueError as error:
+        given = _short(repr(found["byBatchSize"]))
+        raise SettingRefusedError(f"byBatchSize of the setting is {given}: {error}") from error
 
 
 def _name(found: dict[str, Any], key: str) -> str:

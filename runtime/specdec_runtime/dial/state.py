@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from specdec_runtime.dial import schedule
 from specdec_runtime.dial.setting import Setting, SettingRefusedError, parse
 
 CLOCKS: Final = 300.0
@@ -38,7 +39,8 @@ class RefusedSetting:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DialState:
-    """tokens: what the next step drafts. since: in seconds since 1970. setting: what asked for it; None: the flags.
+    """tokens: what the next step drafts, at most where rows set it by load. since: in seconds since 1970. setting: what
+    asked for it; None: the flags.
 
     until: when the setting runs out, by the steady clock. newest: the time of the newest setting that was ever in
     force, so that no older one comes back.
@@ -51,6 +53,11 @@ class DialState:
     until: float | None = None
     newest: float = 0.0
     refused: RefusedSetting | None = None
+
+    @property
+    def rows(self) -> schedule.Rows:
+        """The tokens by load; empty: the same at each load."""
+        return self.setting.rows if self.setting else ()
 
 
 def begin(pod: DialledPod, now: Now) -> DialState:
@@ -91,6 +98,8 @@ def shown(state: DialState, pod: DialledPod, now: Now) -> dict[str, object]:
         "since": round(state.since, 3),
         "why": state.why,
     }
+    if state.rows:
+        answer["byBatchSize"] = schedule.shown(state.rows)
     if state.setting is not None and state.until is not None:
         answer |= {"decision": state.setting.decision, "time": state.setting.time}
         answer["until"] = round(now.wall + state.until - now.steady, 3)
@@ -130,7 +139,7 @@ def _set(state: DialState, setting: Setting, now: Now) -> DialState:
     return replace(
         state,
         tokens=setting.tokens,
-        since=state.since if setting.tokens == state.tokens else now.wall,
+        since=state.since if (setting.tokens, setting.rows) == (state.tokens, state.rows) else now.wall,
         why=f"setting {setting.decision}",
         setting=setting,
         until=now.steady + left,
@@ -139,5 +148,5 @@ def _set(state: DialState, setting: Setting, now: Now) -> DialState:
 
 
 def _flags(state: DialState, pod: DialledPod, now: Now, why: str) -> DialState:
-    since = state.since if state.tokens == pod.started else now.wall
+    since = state.since if state.tokens == pod.started and not state.rows else now.wall
     return replace(state, tokens=pod.started, since=since, why=f"{FLAGS}: {why}", setting=None, until=None)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from specdec_runtime.clock.shown import ShownSums
-from specdec_runtime.dial import files, state
+from specdec_runtime.dial import files, schedule, state
 
 if TYPE_CHECKING:
     from specdec_runtime.clock.hooks import StepClock
@@ -62,9 +62,12 @@ class DialWatch(threading.Thread):
             return
         if found.refused != self._state.refused and found.refused:
             _LOG.warning("specdec: a setting of the dial is not used: %s", found.refused.why)
-        if found.tokens != self._state.tokens:
-            _LOG.info("specdec: %d tokens are drafted from the next step: %s", found.tokens, found.why)
+        if (found.tokens, found.rows) != (self._state.tokens, self._state.rows):
+            how = f", by load {schedule.shown(found.rows)}" if found.rows else ""
+            _LOG.info("specdec: %d tokens are drafted from the next step%s: %s", found.tokens, how, found.why)
         self._position.tokens = found.tokens
+        if found.rows != self._position.rows:
+            self._position.rows = found.rows
         self._state = found
         files.leave(state.shown(found, self._pod, now()))
 
