@@ -26,7 +26,7 @@ _BEFORE_VERDICT: Final = (
     "comparing",
 )
 _AFTER_VERDICT: Final = (
-    *("costs", "failures", "regret", "dips", "guard", "held", "rollbacks", "restarts", "last good"),
+    *("costs", "failures", "regret", "saved", "dips", "guard", "held", "rollbacks", "restarts", "last good"),
     *("memory", "device", "KV cache"),
 )
 _STYLES: Final = {"good": "green", "warn": "yellow", "bad": "bold red"}

@@ -94,6 +94,13 @@ class DialMode(StrEnum):
     OFF = "Off"
 
 
+class TokensMode(StrEnum):
+    """What follows if another number of draft tokens is faster at some load."""
+
+    RECOMMEND = "Recommend"
+    ADAPT = "Adapt"
+
+
 class Dial(Part):
     """The number of draft tokens of running engines, changed in a second and without a rollout."""
 
@@ -290,6 +297,12 @@ class Guard(Part):
         None, description=("Default: after 6h, 3 times. A rollback that you requested is never retried.")
     )
     dial: Dial | None = Field(None, description="Default: mode Auto.")
+    tokens: TokensMode | None = Field(
+        None,
+        description="If dips show that another number of draft tokens is faster at some load: Recommend: "
+        "status.guard.recommendation has it. Adapt: with mode Enforce, the dial of the running pods sets it by load. "
+        "Default: Recommend.",
+    )
     source: Source | None = Field(None, description="Default: read from the pods directly.")
     health: Health | None = Field(
         None,
@@ -301,6 +314,11 @@ class Guard(Part):
     def dials(self) -> bool:
         """Whether pods are to have a dial, if their engine allows it."""
         return self.dial is None or self.dial.mode is DialMode.AUTO
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the guard itself sets the tokens by load."""
+        return self.tokens is TokensMode.ADAPT
 
     @property
     def settle(self) -> float:

@@ -82,11 +82,16 @@ def _ready(status: Untrusted) -> str:
 def _decisions(service: Untrusted, now: datetime) -> Iterator[tuple[str, str]]:
     guard = service.of("status", "guard")
     rollback, reduced, lowered, would = (guard.of(each) for each in ("rollback", "reduced", "lowered", "would"))
+    adapted = guard.of("adapted")
     if rollback.there:
         waits = rollback.of("pending").flag or service.of("status", "phase").text == "Responding"
         yield "rolling back" if waits else "rolled back", because(rollback, now)
     if (dial := guard.of("dial")).there:
         yield "dialled", f"nothing is drafted; {because(dial, now)}"
+    if adapted.of("tokensByBatchSize").items:
+        dial = service.of("status", "dial")
+        follow = f"{dial.of('inForce').whole or 0} of {dial.of('pods').whole or 0} pods follow"
+        yield "adapted", joined("; ", follow, because(adapted, now))
     if reduced.there:
         how = " by the dial of the running pods" if reduced.of("dialled").flag else ""
         yield "reduced", f"to {per_step(reduced.of('tokens')) or 'fewer'}{how}; {because(reduced, now)}"

@@ -7,13 +7,13 @@ of its own schedule vLLM runs the draft all the same, and in a dip it does not.
 """
 
 from dataclasses import dataclass
-from itertools import groupby
 from math import exp, sqrt
 from typing import Final
 
 from specdec_operator.guard.dips import DipTotals, homes
 from specdec_operator.guard.gain import FEWEST_DIPS, DipSpan, width
-from specdec_operator.guard.what_if import WORTH, Advice, TokensUpTo
+from specdec_operator.guard.rows import SIZES, Rows, rows_by_size
+from specdec_operator.guard.what_if import WORTH, Advice
 
 _FEWEST_REQUESTS: Final = 1000.0
 """Requests in steps, summed up, from which on the acceptance by position is known at a load."""
@@ -93,10 +93,8 @@ def _text(found: TokensAtLoad) -> str:
     )
 
 
-def _schedule(loads: tuple[TokensAtLoad, ...]) -> tuple[TokensUpTo, ...]:
+def _schedule(loads: tuple[TokensAtLoad, ...]) -> Rows:
     """The K by load. A load that was not seen has the K that runs; above the largest one that was seen, its K holds."""
     known = {each.batch: each.tokens for each in loads}
     home, largest = loads[-1].home, loads[-1].batch
-    sizes = [(1 << power, known.get(1 << power, home)) for power in range(largest.bit_length())]
-    rows = [[*group][-1] for _, group in groupby(sizes, key=lambda size: size[1])]
-    return (*(TokensUpTo(up_to=size, tokens=tokens) for size, tokens in rows[:-1]), TokensUpTo(tokens=rows[-1][1]))
+    return rows_by_size({size: known.get(size, home) for size in SIZES if size <= largest})

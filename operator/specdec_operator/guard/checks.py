@@ -113,7 +113,8 @@ def dialled(case: WindowCase) -> Verdict | None:
     tokens = case.thresholds.dialled
     if tokens is None:
         return None
-    return unsure(Reason.DIALLED, f"the dial is at {tokens} draft tokens{over(case.evidence)}")
+    by_load = " by load, which not all pods follow yet" if case.thresholds.by_load else ""
+    return unsure(Reason.DIALLED, f"the dial is at {tokens} draft tokens{by_load}{over(case.evidence)}")
 
 
 def few_tokens(case: WindowCase) -> Verdict | None:

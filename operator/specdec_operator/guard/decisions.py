@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from specdec_operator.api.kept import Time, means
+from specdec_operator.guard.rows import Rows
 from specdec_operator.guard.trial import Trial
 
 
@@ -74,6 +75,18 @@ class Reduction(_Decision):
     dialled: bool = field(
         default=False,
         metadata=means("Whether the dial of the running pods sets them, and not the flags.", empty=False),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptation(_Decision):
+    """A decision about the tokens per step by load, which the dial of the running pods sets."""
+
+    rows: Rows = field(
+        default=(),
+        metadata=means(
+            "Tokens per step by load; absent: the requested number at each load.", name="tokensByBatchSize", empty=False
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from specdec_operator.api.times import from_time, is_moment, to_time
+from specdec_operator.guard.rows import Rows, as_setting
 
 HOLD_FOR: Final = 3600.0
 """Seconds that a pod keeps a setting that is not renewed. Then it drafts as its flags define: the operator may be gone
@@ -28,12 +29,15 @@ _BY_HAND: Final = re.compile(
 )
 _WAY_OUT: Final = "write `off`, or the number of tokens, and perhaps `until 2026-01-31T12:00:00Z` behind it"
 _MOST_WORDS: Final = 200
+_MOST_ROWS: Final = 2000
+"""Characters of the rows of a setting that are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialRequest:
     """tokens: to draft in each step; 0 is off. reason, message: why, in one word and in one sentence. until: epoch
-    seconds; None: without end. rest: of a probe: what is drafted before and after it; None: of another request.
+    seconds; None: without end. rest: of a probe: what is drafted before and after it; None: of another request. rows:
+    by load, none of more than `tokens`; empty: the same at each load.
     """
 
     tokens: int
@@ -41,6 +45,7 @@ class DialRequest:
     message: str
     until: float | None = None
     rest: int | None = None
+    rows: Rows = ()
 
     @property
     def by_hand(self) -> bool:
@@ -62,7 +67,8 @@ class DialRequest:
 class DialAnswer:
     """What a pod answers. offered: whether it has a dial; why: why it has none, or why it drafts as it does.
 
-    tokens: what its next step drafts. started: what its flags ask for. refused: why the last setting was not used.
+    tokens: what its next step drafts, at most where it depends on the load: by_load has its rows then, as the pod shows
+    them. started: what its flags ask for. refused: why the last setting was not used.
     """
 
     offered: bool
@@ -70,6 +76,7 @@ class DialAnswer:
     tokens: int = 0
     started: int = 0
     refused: str = ""
+    by_load: str = ""
 
 
 NO_ANSWER: Final = DialAnswer(offered=False, why="the pod does not answer at /specdec/dial")
@@ -100,7 +107,9 @@ class DialView:
 
     @property
     def drafted(self) -> int | None:
-        """What all pods answer that they draft, outside of probes; None if they differ, or one does not answer that."""
+        """What all pods answer that they draft, outside of probes; None if they differ, if one does not answer that, or
+        if it depends on the load.
+        """
         said = {self._drafted(pod) for pod in self.pods}
         return said.pop() if len(said) == 1 else None
 
@@ -120,12 +129,15 @@ class DialView:
         answer, asked = self.answers.get(pod), self.request
         if asked is None or answer is None or not answer.offered:
             return False
-        return answer.tokens in (asked.tokens, asked.lasting)  # a probe begins and ends a moment later in each pod
+        # A probe begins and ends a moment later in each pod.
+        return answer.tokens in (asked.tokens, asked.lasting) and answer.by_load == _by_load(as_setting(asked.rows))
 
     def _drafted(self, pod: str) -> int | None:
+        answer = self.answers.get(pod, NO_ANSWER)
+        if answer.by_load:
+            return None
         if self.request is not None and self.follows(pod):
             return self.request.lasting
-        answer = self.answers.get(pod, NO_ANSWER)
         return answer.tokens if answer.offered else None
 
 
@@ -192,7 +204,8 @@ def by_guard(at: float, reason: str, message: str, started: int, settle: float, 
 def setting(request: DialRequest, revision: str, now: float) -> str:
     """A pod's annotation for a request. Its keys are those of specdec_runtime/dial/setting.py."""
     hold = HOLD_FOR if request.until is None else min(HOLD_FOR, max(1.0, request.until - now))
-    asked = {"tokens": request.tokens, "revision": revision, "time": round(now, 3)}
+    asked: dict[str, Any] = {"tokens": request.tokens, "revision": revision, "time": round(now, 3)}
+    asked |= {"byBatchSize": as_setting(request.rows)} if request.rows else {}
     return json.dumps({**asked, "decision": request.decision, "holdFor": math.ceil(hold)})
 
 
@@ -231,6 +244,8 @@ def _holds(found: Mapping[str, Any], request: DialRequest, revision: str, now: f
     asked = (request.tokens, revision, request.decision)
     if (found.get("tokens"), found.get("revision"), found.get("decision")) != asked:
         return False
+    if found.get("byBatchSize", []) != as_setting(request.rows):
+        return False
     at = found.get("time")
     if not isinstance(at, int | float) or isinstance(at, bool) or at > now:
         return False
@@ -247,7 +262,13 @@ def answer_of(page: bytes | None) -> DialAnswer:
     if not found["offered"] or tokens is None or started is None:
         return DialAnswer(offered=False, why=why or NO_ANSWER.why)
     words = str(refused.get("why", ""))[:_MOST_WORDS] if isinstance(refused, dict) else ""
-    return DialAnswer(offered=True, why=why, tokens=tokens, started=started, refused=words)
+    by_load = _by_load(found.get("byBatchSize"))
+    return DialAnswer(offered=True, why=why, tokens=tokens, started=started, refused=words, by_load=by_load)
+
+
+def _by_load(rows: object) -> str:
+    """Rows as text that can be compared; empty without any."""
+    return json.dumps(rows, sort_keys=True)[:_MOST_ROWS] if rows else ""
 
 
 def _count(value: object) -> int | None:
@@ -257,4 +278,4 @@ def _count(value: object) -> int | None:
 
 def changed(before: DialRequest | None, after: DialRequest | None) -> bool:
     """Whether other tokens are drafted from here on, apart from a probe: a window must not have both."""
-    return (before.lasting if before else None) != (after.lasting if after else None)
+    return (before and (before.lasting, before.rows)) != (after and (after.lasting, after.rows))

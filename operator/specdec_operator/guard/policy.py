@@ -89,6 +89,7 @@ class Policy:
     control: when baseline pods run; plain_pods: their number with mode Always; replicas: requested speculating pods;
     scaled: whether an autoscaler sets their number. Then no baseline pod replaces a speculating pod.
     limited: the measures with a limit in guard.collateral. settle: seconds with the dial at nothing before a rollback.
+    adapts: whether the guard sets the tokens by load.
     """
 
     mode: GuardMode
@@ -110,6 +111,7 @@ class Policy:
     scaled: bool = False
     limited: frozenset[Measure] = frozenset()
     settle: float = 600.0
+    adapts: bool = False
 
     @property
     def single(self) -> bool:
@@ -159,6 +161,7 @@ def policy_of(
         scaled=scaled,
         limited=frozenset(_collateral(guard.collateral)),
         settle=guard.settle,
+        adapts=guard.adapts,
     )
 
 
@@ -179,10 +182,11 @@ class Thresholds:
     direct: whether the operator reads the pods itself, so that a series that is missing does not exist in the pod.
     pairs: the last windows of both arms, oldest first. collateral: the limits of guard.collateral, by measure;
     collateral_convicts: whether a measure beyond its limit ends speculation. dialled: tokens that the dial asks for;
-    None: as the flags. least_gain: what the upper bound of the gain by dips may not be below. method: whose default
-    minimum of the rate holds; None: the user set it for each K. yielded: that default while it yields to a measured
-    speedup; acceptance_rate is None then. off_cost: what engines that leave their draft out reach of the baseline;
-    None: not known of these pods, so that the gain by dips is an upper bound.
+    None: as the flags. by_load: whether it asks for them by load. least_gain: what the upper bound of the gain by dips
+    may not be below. method: whose default minimum of the rate holds; None: the user set it for each K. yielded: that
+    default while it yields to a measured speedup; acceptance_rate is None then. off_cost: what engines that leave their
+    draft out reach of the baseline; None: not known of these pods, so that the gain by dips is an upper bound. adapts:
+    whether a loss that dips show is answered by drafting nothing at that load, and not by a rollback.
     """
 
     acceptance_rate: float | None
@@ -200,6 +204,8 @@ class Thresholds:
     collateral: Mapping[Measure, float] = field(default_factory=dict)
     collateral_convicts: bool = False
     dialled: int | None = None
+    by_load: bool = False
+    adapts: bool = False
     least_gain: float | None = None
     method: MethodFacts | None = None
     yielded: float | None = None

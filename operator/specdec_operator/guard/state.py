@@ -12,6 +12,7 @@ from specdec_operator.api.kept import KEPT, Form, Time, means
 from specdec_operator.guard.baseline import Baseline, Comparison
 from specdec_operator.guard.baseline_pods import MeasureFinding, Measures, Pair
 from specdec_operator.guard.decisions import (
+    Adaptation,
     BaselineFailure,
     DialDecision,
     DryRunAction,
@@ -25,6 +26,7 @@ from specdec_operator.guard.decisions import (
 from specdec_operator.guard.off_cost import MeasuredFor, OffCost
 from specdec_operator.guard.outages import Outage, PodTimes
 from specdec_operator.guard.policy import Policy, Thresholds
+from specdec_operator.guard.rows import Rows, WantedRows
 from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.token_time import TokenTimes
 from specdec_operator.guard.trial import Traffic
@@ -150,6 +152,9 @@ class State:
         default=None, metadata=means("Present while the service runs another speculation, or none.")
     )
     reduced: Reduction | None = field(default=None, metadata=means("Present while K is lower than requested."))
+    adapted: Adaptation | None = field(
+        default=None, metadata=means("Present once guard.tokens Adapt has changed the tokens per step by load.")
+    )
     dial: DialDecision | None = field(
         default=None, metadata=means("Present in state Dialled: the running pods draft nothing.")
     )
@@ -243,6 +248,11 @@ class State:
         return self.reduced if self.reduced and self.reduced.dialled and self.rollback is None else None
 
     @property
+    def adapted_rows(self) -> Rows:
+        """The tokens by load that the dial asks the pods for; empty: the same number at each load."""
+        return self.adapted.rows if self.adapted else ()
+
+    @property
     def decision(self) -> Rollback | Reduction | Lowering | None:
         """Why something else is served than the spec requests; None if it is not. The newer one of two that hold
         together.
@@ -272,6 +282,7 @@ class State:
         control = self.control if phase in _WITH_BASELINE_PODS else None
         aside = self.set_aside if phase is Phase.ROLLING_OUT else None
         anew = replace(self, failures=0, blamed=(), regret=0.0, pairs=(), unmeasured=0, collateral=(), dial=None)
+        anew = anew if phase in (Phase.WARMING_UP, Phase.WATCHING) else replace(anew, adapted=None)
         anew = anew.in_flags() if phase in (Phase.ROLLING_OUT, Phase.RESPONDING) else anew
         return replace(anew, phase=phase, since=now, control=control, set_aside=aside)
 
@@ -293,6 +304,7 @@ class Observation:
     dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
     do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
     off_cost: what it and those before it show of engines that leave their draft out. measured_for: what that is of.
+    rows: the tokens by load that its dips ask for.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
     """
@@ -326,6 +338,7 @@ class Observation:
     probe: Probe | None = None
     off_cost: OffCost | None = None
     measured_for: MeasuredFor | None = None
+    rows: WantedRows | None = None
 
     @property
     def guarded(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from specdec_operator.guard import after_rollback, dial_first, memory, pods, rollout, speed, tries
+from specdec_operator.guard import adapt, after_rollback, dial_first, memory, pods, rollout, speed, tries
 from specdec_operator.guard import windows_in_a_row as windows
 from specdec_operator.guard.state import Observation, Phase, State
 
@@ -58,6 +58,9 @@ TABLE: Final[Mapping[Phase, tuple[TransitionRule, ...]]] = MappingProxyType(
             TransitionRule(pods.an_engine_hangs, pods.restart_the_engine),
             TransitionRule(dial_first.fewer_tokens_are_not_followed, dial_first.roll_fewer_tokens_out),
             TransitionRule(tries.retry_is_due, tries.retry),
+            TransitionRule(adapt.rows_are_not_wanted, adapt.drop_rows),
+            TransitionRule(adapt.rows_are_not_followed, adapt.do_without_rows),
+            TransitionRule(adapt.other_rows_pay, adapt.set_rows),
             # Baseline pods and doubts come before windows: a window in doubt is not counted as a failing one.
             TransitionRule(speed.baseline_pods_are_not_wanted, speed.remove_baseline_pods),
             TransitionRule(speed.baseline_pods_are_always_wanted, speed.keep_baseline_pods),

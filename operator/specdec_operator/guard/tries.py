@@ -110,7 +110,8 @@ def _taken(state: State, action: Action, observation: Observation, reason: str, 
     there = tuple(pod for pod in state.blamed if pod in observation.pods)  # the others were replaced already
     state = replace(state, failures=0, blamed=(), regret=0.0, pairs=(), since=now, dry_run=None)
     dial = state.dial if action is Action.RESTART_POD else None  # the other pods draft nothing meanwhile
-    state = replace(state, restarting=(), set_aside=None, dial=dial)
+    adapted = state.adapted if action is Action.RESTART_POD else None
+    state = replace(state, restarting=(), set_aside=None, dial=dial, adapted=adapted)
     match action:
         case Action.LOWER_MEMORY:
             steps = state.lowering.steps + 1 if state.lowering else 1

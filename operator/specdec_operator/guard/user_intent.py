@@ -48,6 +48,8 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
     """
     state = state if state.speculation else replace(state, speculation=intent.speculation)
     state = state if state.phase is Phase.DIALLED else replace(state, dial=None)  # of a status that others changed
+    if (state.service, state.memory) != (intent.service, intent.memory):
+        state = replace(state, adapted=None)
     if state.service != intent.service:
         was_kept = state.service != ""  # an earlier release did not keep it
         state = replace(state, service=intent.service)
@@ -60,7 +62,7 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
         return _rolled_back(state, intent, now)
     if intent.retry is not None and intent.retry != state.handled_retry:
         if state.rollback is None and state.reduced is None and state.dial is None:
-            return replace(state, handled_retry=intent.retry)
+            return replace(state, handled_retry=intent.retry, adapted=None)
         return _anew(state, intent, now)
     if intent.measure and not state.attempted and state.rollback is None:
         return _anew(state, replace(intent, rollback=state.handled_rollback, retry=state.handled_retry), now)
@@ -106,5 +108,6 @@ def _rolled_back(state: State, intent: UserIntent, now: float) -> State:
         restarting=(),
         reduced=None,
         dial=None,
+        adapted=None,
         rollback=Rollback(reason=BY_REQUEST, message=message, at=now, pending=True),
     )

@@ -20,6 +20,7 @@ from specdec_engine.methods import MOST_TOKENS
 from specdec_operator.api.kept import KEPT, means, rounded
 from specdec_operator.guard.baseline import Comparison
 from specdec_operator.guard.policy import Thresholds
+from specdec_operator.guard.rows import Rows
 from specdec_operator.guard.statistics import wilson_lower
 from specdec_operator.guard.verdict import Outcome, Verdict
 from specdec_operator.guard.window import Evidence
@@ -161,19 +162,11 @@ def estimate(evidence: Evidence, speedup: float | None, length: float, tokens: f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokensUpTo:
-    """A row of spec.speculation.tokensByBatchSize. up_to: running requests; None in the last row."""
-
-    up_to: int | None = field(default=None, metadata=means("Largest number of running requests for this row."))
-    tokens: int = field(metadata=means("Tokens per step; 0: nothing is drafted."))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The recommendation that follows from one window."""
 
     tokens: int = field(metadata=means("Tokens per step; 0: no speculation."))
-    by_batch_size: tuple[TokensUpTo, ...] = field(
+    by_batch_size: Rows = field(
         default=(),
         metadata=means(
             "Tokens per step by load, for spec.speculation.tokensByBatchSize.", name="tokensByBatchSize", empty=False

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from specdec_operator.api.speculation import Speculation
 from specdec_operator.errors import Invalid
+from specdec_operator.guard.adapt import NOT_FOLLOWED
 from specdec_operator.guard.decisions import PodFailure
 from specdec_operator.guard.dial import DialView, changed
 from specdec_operator.guard.judge import Judged
@@ -27,7 +28,7 @@ from specdec_operator.reconcile.observed import Observed
 from specdec_operator.reconcile.requeue import RESYNC, RETRY, next_due
 from specdec_operator.reconcile.sample import is_sampled, thresholds_of
 from specdec_operator.reconcile.sis import Parsed, Sis
-from specdec_operator.reconcile.what_if import WhatIf, less_memory, what_if
+from specdec_operator.reconcile.what_if import WhatIf, less_memory, may_adapt, what_if
 from specdec_operator.render.plan import drafted, known_good_of
 from specdec_operator.report.status import SpecRefusal
 
@@ -99,7 +100,7 @@ def _decide(sis: Sis, refusal: SpecRefusal | None, observed: Observed, memory: S
 
     # What this state requests, and how far its pods are. Only then is it known which pods a window is evidence about.
     desired = _desire(sis, asked, observed, memory, now)
-    thresholds = thresholds_of(sis.spec.guard, desired.plan.speculation, drafted_tokens(desired), desired.state)
+    thresholds = _limits(sis, desired, memory.dial, now)
     better = what_if(sis, desired, memory.closed, thresholds)
 
     # The step of the guard, and what the new state requests: both are in one decision, and so in one status.
@@ -222,7 +223,9 @@ def _of_rollout_and_window(
     speculation = drafted(desired.plan.speculation, desired.state)
     rate = (closed.evidence.acceptance_rate if closed else None) or 0.0
     at = closed.verdict.at if closed else 0.0
-    good = speculation and known_good_of(speculation, desired.state, tokens=drafted_tokens(desired), rate=rate, at=at)
+    tokens, by_load = drafted_tokens(desired), desired.state.adapted_rows  # a rate by load is of no one number
+    known = speculation and not by_load
+    good = known_good_of(speculation, desired.state, tokens=tokens, rate=rate, at=at) if speculation and known else None
     observation = Observation(
         subject=desired.state.subject,
         policy=_policy(sis),
@@ -231,11 +234,20 @@ def _of_rollout_and_window(
         rollout=desired.rollout,
         pods=frozenset(pod.name for pod in observed.objects.pods if not pod.deleting),
         pod_failures=failures,
-        good=good or None,
+        good=good,
         fewer=better.fewer,
+        rows=better.wanted,
         since=desired.state.wanted_since,
     )
     return with_window(replace(observation, less=less_memory(sis, desired, observation)), closed)
+
+
+def _limits(sis: Sis, desired: Desired, dial: DialMemory, now: float) -> Thresholds:
+    """What windows are compared with, and whether Adapt answers the loss that dips show."""
+    limits = thresholds_of(sis.spec.guard, desired.plan.speculation, drafted_tokens(desired), desired.state)
+    fell_out = desired.state.adapted is not None and desired.state.adapted.reason == NOT_FOLLOWED
+    answers = may_adapt(sis, desired) and offered(desired, dial, now) and not fell_out
+    return replace(limits, adapts=answers)
 
 
 def _advanced(
@@ -301,13 +313,14 @@ def _has_baseline_pods(state: State) -> bool:
 
 
 def _not_judged(decision: Decision, dial: DialMemory) -> int | None:
-    """The tokens of the dial with which windows are not judged; None: they are. Fewer tokens by a decision of the guard
-    are judged once all pods followed.
+    """The tokens of the dial with which windows are not judged; None: they are. Fewer tokens, or tokens by load, by a
+    decision of the guard are judged once all pods followed.
     """
     request, reduced = decision.dial.request, decision.state.by_dial
     if request is None:
         return None
-    is_decided = reduced is not None and not request.by_hand and request.lasting == reduced.tokens
+    decided = (reduced.tokens, ()) if reduced else (decision.desired.plan.tokens, decision.state.adapted_rows)
+    is_decided = bool(reduced or decided[1]) and not request.by_hand and (request.lasting, request.rows) == decided
     followed = dial.followed and not changed(dial.request, request)
     return None if is_decided and followed else request.lasting
 
@@ -321,7 +334,7 @@ def _sampling_plan(decision: Decision, dial: DialMemory, now: float) -> Sampling
     sampled = is_sampled(state, guard, baseline=speculation is None, settled=settled, now=now, guest=guest)
     if not sampled or not desired.staged or desired.waits:
         return None
-    limits = thresholds_of(guard, speculation, drafted_tokens(desired), state)
+    limits = _limits(decision.sis, desired, dial, now)
     return SamplingPlan(
         guard=guard,
         thresholds=replace(

@@ -126,6 +126,16 @@ def _fewer(reduced: Reduction) -> DialRequest:
     return DialRequest(tokens=reduced.tokens, reason=reduced.reason, message=message)
 
 
+def _adapted(desired: Desired) -> DialRequest | None:
+    """What a decision for tokens by load asks the pods for."""
+    adapted = desired.state.adapted
+    if adapted is None or not adapted.rows or not desired.plan.tokens:
+        return None
+    rows = tuple(replace(each, tokens=min(each.tokens, desired.plan.tokens)) for each in adapted.rows)
+    message = f"{adapted.reason}: {adapted.message}"
+    return DialRequest(tokens=desired.plan.tokens, reason=adapted.reason, message=message, rows=rows)
+
+
 def view_of(sis: Sis, desired: Desired, pods: tuple[PodView, ...], memory: DialMemory, now: float) -> DialView:
     """What is asked of the dials, and what is known of them. pods: all of the service."""
     dialled = dialled_pods(desired, pods, memory)
@@ -162,7 +172,7 @@ def _request(sis: Sis, desired: Desired, memory: DialMemory, now: float) -> tupl
         return request if lower else leaving, ""
     dial, reduced = desired.state.dial, desired.state.by_dial
     if request is not None or dial is None:
-        return request or (_fewer(reduced) if reduced else None), refused
+        return request or (_fewer(reduced) if reduced else _adapted(desired)), refused
     started = desired.plan.tokens or min((each for each in memory.offers.values() if each), default=0)
     started = min(started, reduced.tokens) if reduced else started  # probes show what is drafted if the dial goes up
     started = 0 if sis.held else started  # a hold keeps everything as it is

@@ -43,9 +43,12 @@ class CounterReader(Protocol):
 def thresholds_of(guard: Guard, speculation: Speculation | None, tokens: int, state: State | None = None) -> Thresholds:
     """What the windows of a speculation are compared with; None: of a baseline. state: what was learnt."""
     facts = METHODS[speculation.method] if speculation else None
-    pauses = any(step.tokens == 0 for step in (speculation and speculation.tokens_by_batch_size) or ())
+    steps = (*((speculation and speculation.tokens_by_batch_size) or ()), *(state.adapted_rows if state else ()))
+    pauses = any(step.tokens == 0 for step in steps)
     baseline, pairs = (state.baseline, state.pairs) if state else ((), ())
-    return thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses, pairs=pairs)
+    limits = thresholds(guard, facts, tokens=tokens, baseline=baseline, pauses=pauses, pairs=pairs)
+    # The user's minimum of the length is of one number of tokens.
+    return replace(limits, acceptance_length=None, by_load=True) if state and state.adapted_rows else limits
 
 
 def is_sampled(state: State, guard: Guard, *, baseline: bool, settled: bool, now: float, guest: bool = False) -> bool:

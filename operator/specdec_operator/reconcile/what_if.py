@@ -4,13 +4,17 @@ engine takes it. Pure.
 
 from dataclasses import dataclass, replace
 
+from specdec_operator.api.guard import GuardMode
 from specdec_operator.api.method_options import BatchStep
 from specdec_operator.api.spec import Spec
+from specdec_operator.guard.adapt import wanted_rows
 from specdec_operator.guard.best_tokens import advice
 from specdec_operator.guard.decisions import Lowering, Reduction
+from specdec_operator.guard.gain import gain_of
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.memory import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
+from specdec_operator.guard.rows import WantedRows
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.verdict import Outcome
 from specdec_operator.guard.what_if import Advice, Fewer, advise, fewer_tokens, more_tokens, most_that_pass
@@ -22,19 +26,23 @@ from specdec_operator.render.plan import Plan, plan
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
     """What fewer tokens would have done in a window; the largest of them that would have passed; what to do: more
-    tokens, too.
+    tokens, too. wanted: the tokens by load that Adapt is to set.
     """
 
     rows: tuple[Fewer, ...] = ()
     fewer: int | None = None
     advice: Advice | None = None
+    wanted: WantedRows | None = None
 
 
 def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thresholds) -> WhatIf:
     """What fewer tokens would have done in a window that closed; nothing where K follows the batch."""
     speculation = desired.plan.speculation
-    if closed is None or speculation is None or speculation.tokens_by_batch_size or not closed.conclusive:
+    if closed is None or speculation is None or speculation.tokens_by_batch_size:
         return WhatIf()
+    wanted = _wanted(desired, closed) if may_adapt(sis, desired) else None
+    if desired.state.adapted_rows or not closed.conclusive:
+        return WhatIf(wanted=wanted)
     evidence, thresholds = closed.evidence, thresholds.without_default if closed.yields else thresholds
     if (dialled := desired.state.by_dial) is not None:  # the engine counts the positions of its flags
         evidence = replace(evidence, accepted_per_position=evidence.accepted_per_position[: dialled.tokens])
@@ -42,7 +50,23 @@ def what_if(sis: Sis, desired: Desired, closed: Judged | None, thresholds: Thres
     fewer = _fewer(sis, desired, rows) if closed.verdict.outcome is Outcome.FAIL else None
     more = _more(sis, desired, closed) if closed.verdict.outcome is Outcome.PASS else None
     at_loads = _at_loads(sis, desired, closed)
-    return WhatIf(rows=rows, fewer=fewer, advice=advise(rows, closed.verdict, fewer, more, at_loads))
+    return WhatIf(rows=rows, fewer=fewer, wanted=wanted, advice=advise(rows, closed.verdict, fewer, more, at_loads))
+
+
+def may_adapt(sis: Sis, desired: Desired) -> bool:
+    """Whether Adapt is asked for, and the pods' own K is what the spec requests: no guest's, whose owner's flags are
+    not the operator's, and none of a schedule of the flags or of a decision of the guard.
+    """
+    guard, state, asked = sis.spec.guard, desired.state, sis.spec.speculation
+    may = guard.adapts and guard.mode is GuardMode.ENFORCE and guard.dials and desired.guest is None
+    own = asked is not None and not asked.tokens_by_batch_size and desired.plan.tokens > 0
+    return may and own and state.rollback is None and state.reduced is None
+
+
+def _wanted(desired: Desired, closed: Judged) -> WantedRows | None:
+    """The tokens by load that the dips since the last change ask for."""
+    span = closed.dips.before
+    return wanted_rows(span, gain_of(span), desired.state.adapted_rows, desired.plan.tokens)
 
 
 def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:

@@ -85,8 +85,8 @@ class Findings:
 
     @property
     def drafted(self) -> int | None:
-        """K in force: `tokens` or, while the dial is set, what all pods report; None if they differ, or one does not
-        report it.
+        """K in force: `tokens` or, while the dial is set, what all pods report; None if they differ, if one does not
+        report it, or if it depends on the load.
         """
         return self.tokens if self.dial.request is None else self.dial.drafted
 
@@ -170,13 +170,20 @@ def _rolled_back(found: Findings) -> Wanted:
     if state.dial is not None:
         words = f"the dial of the running pods is set to nothing: {state.dial.reason}: {state.dial.message}"
         return "False", state.phase.value, words
+    return _other_tokens(state) or ("False", "AsRequested", "the pods speculate as requested in the spec")
+
+
+def _other_tokens(state: State) -> Wanted | None:
+    """What the pods draft or have instead of what the spec asks for; None: nothing."""
+    if state.adapted is not None and state.adapted.rows:
+        return "False", "TokensAdapted", f"{state.adapted.message}; by the dial of the running pods"
     if state.reduced is not None:
         how = ", by the dial of the running pods" if state.by_dial else ""
         words = f"{state.reduced.tokens} tokens per step{how}: {state.reduced.reason}: {state.reduced.message}"
         return "False", "TokensReduced", words
     if state.lowering is not None:
         return "False", "MemoryLowered", state.lowering.message
-    return "False", "AsRequested", "the pods speculate as requested in the spec"
+    return None
 
 
 def _of_baseline_pods(found: Findings) -> dict[str, Wanted | None]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_operator.api.conditions import ConditionType
+from specdec_operator.guard.adapt import NOT_FOLLOWED
 from specdec_operator.guard.decisions import Lowering
 from specdec_operator.guard.speed_checks import collateral_text
 from specdec_operator.guard.state import Phase, State
@@ -31,6 +32,7 @@ def events_of(
     failures = _of_pods(before, after)
     events = (
         *failures,
+        *_of_rows(before, after),
         *([transition] if transition else ()),
         *_of_baseline_pods(before, after, found),
         *_news(found, written),
@@ -97,6 +99,17 @@ def _of_pods(before: State | None, after: State) -> Iterator[Event]:
     for each in after.pod_failures:
         if (each.pod, each.at) not in told:
             yield _warning("PodFailed", f"{each.reason}: pod {each.pod}: {each.message}")
+
+
+def _of_rows(before: State | None, after: State) -> Iterator[Event]:
+    """Other draft tokens by load."""
+    told = before.adapted if before else None
+    if after.adapted is not None and after.adapted != told:
+        yield Event(warning=after.adapted.reason == NOT_FOLLOWED, reason="TokensAdapted", message=after.adapted.message)
+    elif after.adapted is None and told is not None and told.rows and after.phase is Phase.WATCHING:
+        yield Event(
+            warning=False, reason="TokensAdapted", message="each load has the same number of draft tokens again"
+        )
 
 
 def _of_baseline_pods(before: State | None, after: State, found: Findings) -> Iterator[Event]:

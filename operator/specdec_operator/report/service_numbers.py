@@ -84,7 +84,9 @@ class StateMetrics:
     )
     acceptance_rate_threshold: float | None = _number("The acceptance below which a window fails.")
     speedup_threshold: float | None = _number("The speedup below which a window fails.")
-    dial_tokens: int | None = _number("Draft tokens that the dial asks the running pods for; absent: as the flags.")
+    dial_tokens: int | None = _number(
+        "Draft tokens that the dial asks the running pods for, the most if it asks by load; absent: as the flags."
+    )
     plain_pods: int = _number("Requested baseline pods.")
     replicas: int = _number("Existing pods; baseline pods are not counted.")
     ready_replicas: int = _number("Ready pods of these.")
@@ -212,7 +214,9 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
     evidence, against, verdict, drafts = judged.evidence, judged.comparison, judged.verdict, judged.evidence.drafts
     gain, limits, seen = judged.gain, found.thresholds, yield_of(judged, is_baseline=found.plan.speculation is None)
     silent = limits is None or limits.silent
-    rates = (each / drafts for each in evidence.accepted_per_position[:MOST_POSITIONS]) if drafts else ()
+    by_load = found.state.adapted_rows  # then not all drafts have the same positions
+    positions = () if by_load else evidence.accepted_per_position[:MOST_POSITIONS]
+    rates = (each / drafts for each in positions) if drafts else ()
     return WindowMetrics(
         acceptance_rate=evidence.acceptance_rate,
         acceptance_length=evidence.acceptance_length,

@@ -154,6 +154,7 @@ def _dial(view: DialView) -> api.DialStatus | None:
     trouble = f"; {view.trouble}" if view.trouble else ""
     return api.DialStatus(
         tokens=view.request.lasting,
+        tokens_by_batch_size=[api.DialRow(up_to=each.up_to, tokens=each.tokens) for each in view.request.rows] or None,
         pods=len(view.pods),
         in_force=view.in_force,
         reason=view.request.reason,

@@ -50,7 +50,9 @@ class Acceptance(StatusPart):
     length: float = Field(description="1 + accepted draft tokens / drafts.")
     drafts: int = Field(description="Number of steps with a draft.")
     draft_tokens: int = Field(description="Tokens drafted.")
-    per_position: list[float] = Field(description="Accepted share of each draft position.")
+    per_position: list[float] = Field(
+        description="Accepted share of each draft position; empty while the number of draft tokens depends on the load."
+    )
     drafted_share: float | None = Field(None, description="Share of the target's steps with a draft.")
     window_seconds: float = Field(description="Length of the window, in seconds.")
     pods: int = Field(description="Number of measured pods.")
@@ -99,10 +101,20 @@ class Scaling(StatusPart):
     message: str = Field(description="The same in one sentence, or the reason why a value is unknown.")
 
 
+class DialRow(StatusPart):
+    """Draft tokens at some loads."""
+
+    up_to: int | None = Field(None, description="Largest number of running requests for this row; absent in the last.")
+    tokens: int = Field(description="Draft tokens; 0: none.")
+
+
 class DialStatus(StatusPart):
     """The requested number of draft tokens of the running pods, and whether they follow."""
 
-    tokens: int | None = Field(None, description="Requested draft tokens; 0: none.")
+    tokens: int | None = Field(None, description="Requested draft tokens; 0: none. With tokensByBatchSize, the most.")
+    tokens_by_batch_size: list[DialRow] | None = Field(
+        None, description="Requested draft tokens by running requests; absent: the same at each load."
+    )
     pods: int | None = Field(None, description="Number of ready pods.")
     in_force: int | None = Field(None, description="Number of these whose engine reports that it drafts so.")
     reason: str = Field(description="Requested, Refused, or the guard's reason.")

@@ -17,9 +17,9 @@ from specdec_operator.web.store import SeenService
 
 _HEADS: Final = {"url": "Address"}
 _FACTS: Final = (
-    *("model", "requested", "served", "guard", "held", "rolling back", "rolled back", "dialled", "reduced", "lowered"),
-    *("would", "comparing", "costs", "regret", "dips", "rollbacks", "restarts", "last good", "url", "engine"),
-    *("memory", "device", "KV cache", "KServe"),
+    *("model", "requested", "served", "guard", "held", "rolling back", "rolled back", "dialled", "adapted", "reduced"),
+    *("lowered", "would", "comparing", "costs", "regret", "saved", "dips", "rollbacks", "restarts", "last good", "url"),
+    *("engine", "memory", "device", "KV cache", "KServe"),
 )
 _DOWNLOAD: Final = ("state", "attempt", "bytes", "uri")
 

@@ -4,6 +4,7 @@ from tests.unit.builders import (
     DIALLED,
     LOW,
     OUT,
+    PASSED,
     PROGRESSING,
     RESPOND,
     SERVE,
@@ -16,8 +17,9 @@ from tests.unit.builders import (
 from tests.unit.guard.films import Frame, Frames
 
 from specdec_operator.api.guard import GuardMode
-from specdec_operator.guard.decisions import DialDecision, Probe, Reduction
+from specdec_operator.guard.decisions import Adaptation, DialDecision, Probe, Reduction
 from specdec_operator.guard.outages import Outage
+from specdec_operator.guard.rows import TokensUpTo, WantedRows
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Outcome, Reason, Verdict
 
@@ -47,6 +49,16 @@ def reduced(**changes: object) -> State:
     """A service whose running pods draft two tokens, by their dial."""
     decided = Reduction(reason="AcceptanceRateLow", message="acceptance 0.25 < 0.30", at=0.0, tokens=2, dialled=True)
     return make_state(**({"reduced": decided} | changes))
+
+
+BY_LOAD = WantedRows(rows=(TokensUpTo(up_to=4, tokens=4), TokensUpTo(tokens=0)), message="none is faster")
+ADAPTS: Frame = ANSWERS | {"adapts": True}
+
+
+def by_load(**changes: object) -> State:
+    """A service whose running pods draft by load."""
+    decided = Adaptation(reason="Adapted", message="none is faster", at=0.0, rows=BY_LOAD.rows)
+    return make_state(**({"adapted": decided} | changes))
 
 
 TWO: Frame = ANSWERS | {"pods": frozenset("ab")}
@@ -136,5 +148,16 @@ FILMS: dict[str, tuple[State, Frames, list[Phase]]] = {
         reduced(),
         ((1, ANSWERS | {"revision": "r2", "rollout": PROGRESSING}),),
         [OUT],
+    ),
+    "another number of tokens pays more at some load, until a pod does not follow": (
+        make_state(),
+        ((1, ADAPTS | {"verdict": PASSED, "rows": BY_LOAD}), (20, ADAPTS | DEAF)),
+        [WATCH, WATCH],
+    ),
+    "nobody wants tokens by load any more": (by_load(), ((20, ANSWERS),), [WATCH]),
+    "speculation fails with tokens by load": (
+        by_load(failures=2),
+        ((3, ADAPTS | FAILS | {"dials": False}),),
+        [RESPOND],
     ),
 }

@@ -5,7 +5,7 @@ import pytest
 from specdec_operator.guard.best_tokens import TokensAtLoad, advice, fastest
 from specdec_operator.guard.dips import DipTotals, Kind, OtherDips, OtherKind
 from specdec_operator.guard.gain import DipEvidence, DipSpan
-from specdec_operator.guard.what_if import TokensUpTo
+from specdec_operator.guard.rows import TokensUpTo
 
 REQUESTS = 4000.0
 GOOD, POOR = (0.9, 0.8, 0.75, 0.7), (0.5, 0.1, 0.0, 0.0)

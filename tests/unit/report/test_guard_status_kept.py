@@ -13,6 +13,7 @@ from specdec_operator.api.times import from_time, to_time
 from specdec_operator.guard.baseline import BaselineSpeed
 from specdec_operator.guard.baseline_pods import Measure, Pair
 from specdec_operator.guard.decisions import (
+    Adaptation,
     BaselineFailure,
     DialDecision,
     DryRunAction,
@@ -25,6 +26,7 @@ from specdec_operator.guard.decisions import (
 )
 from specdec_operator.guard.off_cost import MeasuredFor, OffCost
 from specdec_operator.guard.outages import Outage
+from specdec_operator.guard.rows import TokensUpTo
 from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.state import Phase, RequestedBaselinePods, State
 from specdec_operator.guard.statistics import RatioSums
@@ -113,6 +115,9 @@ FAILURES = st.builds(PodFailure, pod=WORDS, reason=WORDS, message=WORDS, ends=CO
 OUTAGES = st.builds(Outage, pod=WORDS, reason=WORDS, since=TIMES, until=TIMES, answered=st.booleans())
 ALSO_WITHOUT = st.builds(BaselineFailure, reason=WORDS, message=WORDS, at=TIMES, times=st.integers(1, 9))
 
+ROWS = st.builds(TokensUpTo, up_to=st.none() | COUNTS, tokens=COUNTS)
+ADAPTATIONS = st.builds(Adaptation, reason=WORDS, message=WORDS, at=TIMES, rows=st.lists(ROWS, max_size=3).map(tuple))
+
 EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.sampled_from(Phase),
     "set_aside": st.none() | ROLLBACKS | REDUCTIONS,
@@ -133,6 +138,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "rollback": st.none() | ROLLBACKS,
     "reduced": st.none() | REDUCTIONS,
     "dial": st.none() | DIALS,
+    "adapted": st.none() | ADAPTATIONS,
     "lowering": st.none() | LOWERINGS,
     "dry_run": st.none() | WOULDS,
     "rollbacks": COUNTS,

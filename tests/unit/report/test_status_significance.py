@@ -29,9 +29,10 @@ from specdec_engine.memory.facts import MOST_CONFIG, PodFact, Role
 from specdec_operator.guard.checks import unsure
 from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.judge import Judged
+from specdec_operator.guard.rows import TokensUpTo
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
-from specdec_operator.guard.what_if import Advice, Fewer, TokensUpTo
+from specdec_operator.guard.what_if import Advice, Fewer
 from specdec_operator.report.status import is_significant, status_of
 
 WATCHING = make_state()

@@ -85,7 +85,7 @@ def test_the_step_of_a_load_drafts_what_its_row_has() -> None:
 
 
 def test_a_load_to_and_fro_between_two_rows_changes_nothing() -> None:
-    """A step at the present row's load begins the count anew, one without requests does not count."""
+    """A step at the present row's load begins the count again, one without requests does not count."""
     choice = RowChoice()
     assert {choice.tokens(ROWS, load) for load in [2, 3, 3, 0, 3] * 200} == {3}
 
@@ -198,7 +198,7 @@ def test_the_page_has_the_rows_in_force(folder: Path) -> None:
 
 
 def test_rows_run_out_with_their_setting() -> None:
-    """As any setting that nobody renews."""
+    """As any setting that the operator does not renew."""
     pod = state.DialledPod(started=4, revision="7f9c4d")
     now = state.Now(wall=1764283001.0, steady=10.0)
     text = json.dumps(json.loads(written(tokens=4)) | {"byBatchSize": GIVEN, "holdFor": 60})
