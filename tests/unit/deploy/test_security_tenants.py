@@ -101,9 +101,16 @@ def planned(spec: Any) -> tuple[Spec, list[Plan]]:
 
 
 @given(spec=specs())
-def test_no_spec_makes_an_object_of_another_namespace_or_a_privilege(spec: Any) -> None:
-    """Only the fields that are known to be harmless are rendered, and only for the sis itself."""
+def test_no_spec_makes_an_object_of_another_namespace_a_privilege_or_a_second_flag(spec: Any) -> None:
+    """What is rendered of it, the download Jobs, and the engine's command line."""
     read, plans = planned(spec)
+    check_rendered(read, plans)
+    check_downloads(read, plans)
+    check_flags(plans)
+
+
+def check_rendered(read: Spec, plans: list[Plan]) -> None:
+    """Only the fields that are known to be harmless are rendered, and only for the sis itself."""
     for each in plans:
         made = render(each, OWNER)
         predictor = made.manifest["spec"]["predictor"]
@@ -134,10 +141,8 @@ def check_brought(predictor: Body) -> None:
     assert command in ([], ["python3", RUNTIME_PATH, "serve"], ["python3", "-c", PLAIN])
 
 
-@given(spec=specs())
-def test_no_spec_makes_a_download_of_another_namespace_or_a_privilege(spec: Any) -> None:
+def check_downloads(read: Spec, plans: list[Plan]) -> None:
     """The Job and its PVC, if the spec requests them."""
-    read, plans = planned(spec)
     for each in plans:
         for job in jobs(read, each):
             check_metadata(job["metadata"], job["metadata"]["name"])
@@ -199,10 +204,8 @@ def check_volumes(volumes: list[Body], mounts: list[Body]) -> None:
         assert not set(mount["subPath"]) & set("\0\n$") if "subPath" in mount else True
 
 
-@given(spec=specs())
-def test_no_spec_gives_a_flag_of_the_operators_a_second_value(spec: Any) -> None:
-    """As the engine reads the line in the end; a line with which it does not start gives none."""
-    _, plans = planned(spec)
+def check_flags(plans: list[Plan]) -> None:
+    """No flag of the operator's has a second value, as the engine reads the line in the end, if it starts with it."""
     for each, evil in product(plans, EVIL):
         args = render(each, OWNER).manifest["spec"]["predictor"]["model"]["args"]
         line = [engine_line.expand(arg, {"EVIL": evil}) for arg in ("--port=8080", *args)]

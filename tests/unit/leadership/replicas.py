@@ -138,7 +138,7 @@ class Replica:
         self.cut, self.slow, self.paused_until = False, 0.0, 0.0
         self._clock = store.clock
         self._loop = _Loop(store.clock)
-        connection: Any = None
+        connection: Any = object()  # without one the library makes its own, and reads all certificates of the machine
         leases = [Lease("n", f"l-{each}", name, connection, clock=self._time) for each in range(shards)]
         for lease in leases:
             lease.api_instance = _Api(self, store)
