@@ -43,7 +43,6 @@ def run(argv: list[str], path: str) -> str:
         ("specdec", "ro", {"rollback"}),
         ("specdec", "doctor --op", {"--operator-namespace"}),
         ("kubectl-specdec", "doctor --output ", {"text", "json"}),
-        ("specdec", "completion ", {"bash", "zsh", "fish"}),
     ],
 )
 def test_bash_completes_commands_options_and_choices(

@@ -2,6 +2,8 @@
 
 import ast
 import pathlib
+import subprocess
+import time
 
 import pytest
 from hack.test import __main__ as command
@@ -10,6 +12,7 @@ from hack.test.node import SharedCluster
 from hack.test.parts import ALL, QUICK, REST, STAGED, STORIES, UPGRADE, WIRE, LanePlan, PartNeeds, SuitePart
 
 ROOT = run.ROOT
+_LIMIT = 3600.0
 
 
 def chosen(part: SuitePart) -> tuple[list[str], list[str]]:
@@ -98,9 +101,23 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(tmp_path: pathlib.Path) -> None:
+def test_a_part_that_runs_out_of_time_reports_the_tests_that_ended(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a slow machine the time ends first: that is not a failure, but a test that failed until then is."""
-    result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", "time.sleep(90)"), 12.0)
+    third, wait = tmp_path / "third", subprocess.Popen.wait
+
+    def over(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
+        """The limit is over when the third test has begun, however long that takes."""
+        while timeout == _LIMIT and process.poll() is None:
+            if third.exists():
+                raise subprocess.TimeoutExpired(process.args, timeout)
+            time.sleep(0.05)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", over)
+    begins = f"pathlib.Path('{third}').touch(); time.sleep(90)"
+    result = run.part_of_tests(_part(tmp_path, "assert True", "assert False", begins), _LIMIT)
     assert (result.passed, result.failed) == (1, 1)
     assert result.lost.endswith("the rest not run: the time is over")
 
