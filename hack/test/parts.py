@@ -71,6 +71,8 @@ STORIES = (
 
 
 _TWO_FILES = ("-n", "2", "--dist=loadfile")
+_IN_TURN = "--dist=worksteal"
+"""Each worker takes files in turn, so that a fixture of a file, such as the built site, is made once."""
 
 
 def _ignored(*paths: str) -> tuple[str, ...]:
@@ -81,13 +83,13 @@ UNIT = SuitePart(
     name="unit",
     minutes=6,
     proves="decisions as pure functions, with what people type and read",
-    words=("-n", "2", *_ignored(*INDEX), "tests/unit"),
+    words=("-n", "2", _IN_TURN, *_ignored(*INDEX), "tests/unit"),
 )
 WIRE = SuitePart(
     name="wire",
     minutes=6,
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
-    words=("-n", "4", *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
+    words=("-n", "4", _IN_TURN, *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
 )
 QUICK = LanePlan(
     lanes=(
