@@ -7,7 +7,6 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
 import typer.main
 import yaml
 from hack.docs.markdown import blocks
@@ -27,10 +26,7 @@ _VALIDATE = (sys.executable, "-m", "specdec_command.cli.main", "validate")
 
 def commands(page: str) -> list[list[str]]:
     """Every command of specdec that a page shows: its arguments after `specdec`, up to a comment or a pipe."""
-    code = [text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page))
-    found = re.findall(
-        r"(?:^|[|&] *|\$ )(?:kubectl )?specdec ((?:[a-z]+|--)[^\n|#&<>]*)", "\n".join(code), re.MULTILINE
-    )
+    found = re.findall(r"(?:^|[|&] *|\$ )(?:kubectl )?specdec ((?:[a-z]+|--)[^\n|#&<>]*)", _code(page), re.MULTILINE)
     return [each.split() for each in found]
 
 
@@ -40,49 +36,52 @@ def _of_validate() -> frozenset[str]:
     return frozenset(re.findall(r"--[a-z]+", done.stdout))
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_of_specdec_and_their_options_exist(page: str) -> None:
+def test_commands_of_specdec_and_their_options_exist() -> None:
     """A reader may copy each of them."""
     group = typer.main.get_command(application())
     known = group.commands  # type: ignore[attr-defined]
     general = {option for each in group.params for option in each.opts}
-    for name, *words in commands(page):
+    for page, (name, *words) in ((each, command) for each in PAGES for command in commands(each)):
         if name in general:
             continue
-        assert name in known, f"specdec {name}"
+        assert name in known, f"{page}: specdec {name}"
         options = {option for each in known[name].params for option in each.opts} | {"--help"}
         options |= _of_validate() if name == "validate" else set()
         if name != "import":  # what follows its -- are flags of vLLM
             asked = {word.partition("=")[0].rstrip(",;:") for word in words if re.match(r"--?[a-z]", word)}
-            assert asked <= options, f"specdec {name}"
+            assert asked <= options, f"{page}: specdec {name}"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_targets_of_make_exist(page: str) -> None:
+def _code(page: str) -> str:
+    """The blocks and the inline code of a page."""
+    return "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
+
+
+def test_targets_of_make_exist() -> None:
     """Only if a line or inline code begins with `make`: outputs contain the word "make", too."""
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
-    code = "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
-    assert set(re.findall(r"(?:^|[$] |[$]\()make (?:-s )?([a-z-]+)", code, re.MULTILINE)) <= targets
+    for page in PAGES:
+        named = set(re.findall(r"(?:^|[$] |[$]\()make (?:-s )?([a-z-]+)", _code(page), re.MULTILINE))
+        assert named <= targets, page
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_files_that_code_names_exist(page: str) -> None:
+def test_files_that_code_names_exist() -> None:
     """Folders and files of the repository, from its root, in blocks and words of code."""
-    code = "\n".join([text for _, text in blocks(read(page))] + re.findall(r"`([^`\n]+)`", read(page)))
-    named = re.findall(
-        r"(?<![\w./~$-])((?:charts|crds|docs|hack|manifests|operator|runtime|tests)/[\w./-]*\w/?)(?![\w./*<-])", code
+    named = re.compile(
+        r"(?<![\w./~$-])((?:charts|crds|docs|hack|manifests|operator|runtime|tests)/[\w./-]*\w/?)(?![\w./*<-])"
     )
-    assert not [path for path in named if not (ROOT / path).exists()]
+    gone = [(page, path) for page in PAGES for path in named.findall(_code(page)) if not (ROOT / path).exists()]
+    assert gone == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_values_that_are_set_are_values_of_the_chart(page: str) -> None:
+def test_values_that_are_set_are_values_of_the_chart() -> None:
     """`--set a.b=c` and `a.b` of values.yaml are the same words."""
     values = yaml.safe_load((ROOT / "charts" / "specdec-operator" / "values.yaml").read_text(encoding="utf-8"))
-    for keys in re.findall(r"--set(?:-string)?[ =]([\w.]+)=", read(page)):
+    asked = re.compile(r"--set(?:-string)?[ =]([\w.]+)=")
+    for page, keys in ((each, keys) for each in PAGES for keys in asked.findall(read(each))):
         found = values
         for key in keys.split("."):
-            assert key in found, keys
+            assert key in found, f"{page}: {keys}"
             found = found[key]
 
 

@@ -7,16 +7,15 @@ from tests.unit.engine import rule_sides, rule_sides_graphs, rule_sides_newer, r
 from tests.unit.engine.cases import broken, case, spec
 from tests.unit.engine.rule_sides_newer import EAGLE3, newest, npu
 
-from specdec_engine.case import Case
-
 SIDES = [*rule_sides.SIDES, *rule_sides_newer.SIDES, *rule_sides_sampling.SIDES, *rule_sides_graphs.SIDES]
 """Each rule on both sides, except those that alone explain a recorded refusal: test_verdicts.py has these."""
 
 
-@pytest.mark.parametrize(("rule", "mistake", "sound"), SIDES, ids=[each[0] for each in SIDES])
-def test_a_rule_finds_its_mistake_and_nothing_else(rule: str, mistake: Case, sound: Case) -> None:
-    assert rule in broken(mistake)
-    assert rule not in broken(sound)
+def test_a_rule_finds_its_mistake_and_nothing_else() -> None:
+    """The rules that do not, each with the case that shows it."""
+    silent = [(rule, mistake) for rule, mistake, _ in SIDES if rule not in broken(mistake)]
+    wrong = [(rule, sound) for rule, _, sound in SIDES if rule in broken(sound)]
+    assert (silent, wrong) == ([], [])
 
 
 @pytest.mark.parametrize("method", ["eagle", "eagle3", "dflash", "medusa", "draft_model", "mtp", "dspark"])

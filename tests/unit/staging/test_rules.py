@@ -61,20 +61,18 @@ def ids(findings: tuple[Finding, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("mix", MIXES)
-@pytest.mark.parametrize("version", VERSIONS, ids=shown)
-def test_a_version_that_lacks_something_is_refused_and_every_later_one_is_not(
-    mix: str, version: tuple[int, int]
-) -> None:
-    """Nothing is rendered that this version leaves out without a word."""
+def test_a_version_that_lacks_something_is_refused_and_every_later_one_is_not(mix: str) -> None:
+    """Nothing is rendered that a version leaves out without a word."""
     first = FIRST[mix]
-    said = refused(found(mix, KServe(version=version)))
-    assert bool(said) == (first is not None and version < first)
-    for each in said:
-        assert each.message.startswith(f"KServe {shown(version)} ")
-        assert any(f"KServe 0.{minor} " in each.message for minor in range(15, 21))
-        assert any(way in each.message for way in WAYS_OUT.values())
-        assert each.value in MIXES[mix]
-        assert each.field == ("spec.model.uri" if each.value == MIXES[mix][0] else "spec.speculation.draft.uri")
+    for version in VERSIONS:
+        said = refused(found(mix, KServe(version=version)))
+        assert bool(said) == (first is not None and version < first), version
+        for each in said:
+            assert each.message.startswith(f"KServe {shown(version)} ")
+            assert any(f"KServe 0.{minor} " in each.message for minor in range(15, 21))
+            assert any(way in each.message for way in WAYS_OUT.values())
+            assert each.value in MIXES[mix]
+            assert each.field == ("spec.model.uri" if each.value == MIXES[mix][0] else "spec.speculation.draft.uri")
 
 
 @pytest.mark.parametrize("mix", MIXES)
