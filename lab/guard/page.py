@@ -15,6 +15,7 @@ from hack.machine import sentence
 from hack.pages import filled
 from typer.testing import CliRunner
 
+from lab.guard import off_cost
 from lab.guard.coverage import STEPS
 from lab.guard.dips import OUT, WANDERS
 from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
@@ -77,7 +78,7 @@ def page(text: str) -> str:
         "made": {"made": sentence(found)},
         "acceptance": {"lines": markdown(acceptance(figures))},
         "speed": {"lines": markdown(speed(figures))},
-        "dips": {"lines": markdown((_dips(),))},
+        "dips": {"lines": markdown((_dips(), _off_costs()))},
         "figures": {"lines": markdown(tables(figures["hours"]))},
         "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
     }
@@ -174,6 +175,31 @@ def _dips() -> Table:
         rows.append((f"{true:.2f}", *of_machine))
     heads = ("gain that dips show", *(f"ratios wander by {each:.0%}{_lasting(lasts)}" for each, lasts in WANDERS))
     return Table(title="Services that lost speculation, after how many minutes (median)", heads=heads, rows=tuple(rows))
+
+
+def _off_costs() -> Table:
+    """What dips conclude once baseline pods have served: one row for each true gain, one column for each number."""
+    found = json.loads(off_cost.OUT.read_text(encoding="utf-8"))["scenes"]
+    rows = [
+        (f"{true:.2f}", *map(_concluded, group))
+        for true, group in groupby(
+            sorted(found, key=lambda each: (each["scene"]["true"], each["scene"]["pods"])),
+            lambda each: each["scene"]["true"],
+        )
+    ]
+    title = "Services that were found faster or slower than the baseline, after how many minutes (median)"
+    return Table(
+        title=title, heads=("true gain", *(f"{pods} + {pods} pods" for pods in off_cost.PODS)), rows=tuple(rows)
+    )
+
+
+def _concluded(found: _Found) -> str:
+    parts = [
+        f"{way} {found[way]:.0%}" + ("" if (minutes := found[f"{way}_minutes"]) is None else f", {minutes:.0f} min")
+        for way in ("faster", "slower")
+        if found[way]
+    ]
+    return "; ".join(parts) or "neither"
 
 
 def _lasting(seconds: float) -> str:
