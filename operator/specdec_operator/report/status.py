@@ -318,7 +318,8 @@ def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:
         **fixed,
         "artifacts": artifacts,
         "guard": guard,
-        "loads": [each["load"] for each in _learnt(status) or ()],
+        "loads": [each["load"] for each in written.get("baseline") or ()],
+        "off_cost": "offCost" in written,
         "conditions": conditions,
         "measured": ("acceptance" in status, "performance" in status),
     }
