@@ -10,7 +10,6 @@ from specdec_operator.api.spec import Spec
 from specdec_operator.guard.adapt import wanted_rows
 from specdec_operator.guard.best_tokens import advice
 from specdec_operator.guard.decisions import Lowering, Reduction
-from specdec_operator.guard.gain import gain_of
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.memory import lacking_memory
 from specdec_operator.guard.policy import METHODS, Thresholds
@@ -65,8 +64,7 @@ def may_adapt(sis: Sis, desired: Desired) -> bool:
 
 def _wanted(desired: Desired, closed: Judged) -> WantedRows | None:
     """The tokens by load that the dips since the last change ask for."""
-    span = closed.dips.before
-    return wanted_rows(span, gain_of(span), desired.state.adapted_rows, desired.plan.tokens)
+    return wanted_rows(closed.dips.before, closed.dips.gain, desired.state.adapted_rows, desired.plan.tokens)
 
 
 def _fewer(sis: Sis, desired: Desired, rows: tuple[Fewer, ...]) -> int | None:

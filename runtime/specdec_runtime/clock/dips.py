@@ -28,6 +28,8 @@ ENOUGH: Final = 200
 """First the engine learns whether its draft pays: until so many dips have begun, all draft nothing. Then every second
 one drafts some tokens, to learn how many pay most.
 """
+AT_LOAD: Final = 40
+"""So many begin as the first ones do at each load, because a draft may pay at one and not at another."""
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
 _KEPT: Final = 0.75
@@ -64,6 +66,8 @@ class Dips:
     share: float | None = None
     sums: dict[DipKind, DipSums] = field(default_factory=dict)
     _begun: int = 0
+    _at_load: dict[tuple[int, int], int] = field(default_factory=dict)
+    _new: bool = True
     _wait: int = 0
     _left: int = 0
     _dip: int = 0
@@ -94,9 +98,12 @@ class Dips:
         if len(self._before) < AROUND or waiting > self._queue:
             self._wait = 2 * AROUND
             return None
-        self._begun += 1
-        self._wait, self._left = self._pause(), STEPS - 1
         usual = min(home, self._before[-1].asked)
+        load = usual, batch_of(self._before[-1].requests)
+        self._at_load[load] = here = self._at_load.get(load, 0) + 1
+        self._begun += 1
+        self._new = here <= AT_LOAD
+        self._wait, self._left = self._pause(), STEPS - 1
         self._dip = self._drafts(usual, home if by_load else usual)
         return self._dip
 
@@ -150,11 +157,11 @@ class Dips:
         turn, rest = divmod(self._begun, 2)
         others = [each for each in sorted({1, home // 2, home - 1}) if 0 < each < home]
         others += [most] if most > home else []
-        learnt = self._begun > ENOUGH or self.share is not None
+        learnt = (self._begun > ENOUGH and not self._new) or self.share is not None
         return others[turn % len(others)] if others and learnt and rest else 0
 
     def _pause(self) -> int:
-        share = (SHARE if self._begun < ENOUGH else LATER) if self.share is None else self.share
+        share = (SHARE if self._begun < ENOUGH or self._new else LATER) if self.share is None else self.share
         return round(STEPS * (1 / share - 1) * (0.5 + self.draw())) if share else sys.maxsize
 
 

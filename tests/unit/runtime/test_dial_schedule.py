@@ -1,6 +1,7 @@
 """A setting by load: what is refused, which row holds at which step, and what the engine does with it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.unit.runtime.test_dial_hooks import SKIP, Scheduler, StandinDrafts, S
 from tests.unit.runtime.test_dial_setting import written
 from tests.unit.runtime.test_dial_watch import annotate, asked, folder, page, started
 
-from specdec_runtime.clock.dips import AROUND, Dips
+from specdec_runtime.clock.dips import AROUND, AT_LOAD, ENOUGH, Dips
 from specdec_runtime.clock.sums import TimedStep
 from specdec_runtime.dial import hooks, schedule, setting, state
 from specdec_runtime.dial.schedule import STEADY, LoadRow, RowChoice
@@ -206,3 +207,20 @@ def test_rows_run_out_with_their_setting() -> None:
     assert (found.rows, found.since) == (ROWS, now.wall)
     later = state.expire(found, pod, state.Now(wall=1764283100.0, steady=110.0))
     assert (later.tokens, later.rows, later.since) == (4, (), 1764283100.0)
+
+
+def test_a_load_that_is_new_is_learnt_as_the_first_one() -> None:
+    """After many dips at another load: so many at nothing, and as often as the first."""
+    dips, tried = Dips(lambda: 0.5), list[int]()
+    for requests, count in ((1, ENOUGH + 20), (8, AT_LOAD + 20)):
+        begun = len(tried)
+        for _ in range(600_000):
+            dip = dips.begins(4, 0)
+            if dip is not None and not dips._within:
+                tried.append(dip)
+            dips.note(replace(step(4 if dip is None else dip), requests=requests), dipped=dip is not None)
+            if len(set(tried[begun:])) > 1 and len(tried) - begun >= count:
+                break
+        first = tried[begun : begun + AT_LOAD]
+        assert set(first) == {0}
+    assert set(tried) == {0, 1, 2, 3}
