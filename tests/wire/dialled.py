@@ -14,11 +14,11 @@ K = 4
 _PAUSE = 0.1
 
 
-def answers(engine: EngineStandIn, tokens: int | None = None) -> None:
-    """The engine drafts so many tokens from now on, and reports that; None: all."""
+def answers(engine: EngineStandIn, tokens: int | None = None, rows: object = None) -> None:
+    """The engine drafts so many tokens from now on, and reports that; None: all. rows: by load, reported too."""
     engine.drafting = tokens
-    page = {"offered": True, "tokens": K if tokens is None else tokens, "started": K, "why": ""}
-    engine.dial = json.dumps(page).encode()
+    page: dict[str, object] = {"offered": True, "tokens": K if tokens is None else tokens, "started": K, "why": ""}
+    engine.dial = json.dumps(page | ({"byBatchSize": rows} if rows else {})).encode()
 
 
 @asynccontextmanager
@@ -36,6 +36,7 @@ async def _follow(world: World, engine: EngineStandIn) -> None:
     while True:
         for pod in await world.api.items(POD, world.namespace):
             text = pod["metadata"].get("annotations", {}).get(DIAL_ANNOTATION)
-            if (tokens := json.loads(text)["tokens"] if text else None) != engine.drafting:
-                answers(engine, tokens)
+            asked = json.loads(text) if text else {}
+            if (tokens := asked.get("tokens")) != engine.drafting:
+                answers(engine, tokens, asked.get("byBatchSize"))
         await asyncio.sleep(_PAUSE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.names import DIAL_ANNOTATION
-from specdec_runtime.dial import setting
+from specdec_runtime.dial import schedule, setting
 from tests.wire.api import ISVC, POD, SIS, Api, Object, Refused, connected
 from tests.wire.dialled import following
 from tests.wire.guests import SPECULATES, THEIRS, guest, serve
@@ -20,6 +20,7 @@ from tests.wire.world import NAME, World, sis
 
 PODS = 20
 HANGING = 2
+BY_LOAD = [{"upTo": 4, "tokens": 4}, {"tokens": 0}]
 
 
 def engine(tokens: int = 4, **more: Any) -> EngineStandIn:
@@ -115,6 +116,41 @@ async def test_fewer_tokens_need_no_second_pod_and_the_next_step_follows_if_they
             return late.drafting == 0
 
         await world.until("nothing drafted by the pod that is replaced", drafts_nothing)
+
+
+async def by_load(world: World) -> Object | None:
+    """The status, as soon as tokens by load are in force in the pod and a window of them has passed."""
+    status = await world.status()
+    dial, guard = status.get("dial", {}), status.get("guard", {})
+    in_force = (dial.get("pods"), dial.get("inForce")) == (1, 1) and dial.get("tokensByBatchSize")
+    return status if in_force and guard.get("verdict") == "Pass" else None
+
+
+async def test_tokens_by_load_of_a_status_are_set_again_until_the_user_sets_their_own(
+    world: World, operator: OperatorProcess
+) -> None:
+    """The decision outlives the operator, and the runtime's own reader takes the rows."""
+    draft = engine()
+    async with following(world, draft):
+        await world.apply(sis(guard={"tokens": "Adapt"}))
+        (pod,) = await world.roll_out(await world.child(speculative=True), draft)
+        await world.verdict("Pass")
+        await operator.stop()
+        adapted = {"reason": "Adapted", "message": "m", "at": "2026-01-31T12:00:00Z", "tokensByBatchSize": BY_LOAD}
+        await world.api.merge(SIS, world.namespace, NAME, {"status": {"guard": {"adapted": adapted}}}, "status")
+        await operator.start()
+        status = await world.until("tokens by load in force", lambda: by_load(world))
+        assert (status["guard"]["adapted"], status["dial"]["tokensByBatchSize"]) == (adapted, BY_LOAD)
+        assert "drafted" not in status["serving"]
+        found = setting.parse((await annotations(world))[pod].encode())
+        assert (found.tokens, schedule.shown(found.rows)) == (4, BY_LOAD)
+        await ask(world, "2")
+
+        async def by_hand() -> bool:
+            dial = (await world.status()).get("dial", {})
+            return draft.drafting == 2 and dial.get("tokens") == 2 and "tokensByBatchSize" not in dial
+
+        await world.until("the user's own tokens", by_hand)
 
 
 async def theirs(world: World) -> Object:
