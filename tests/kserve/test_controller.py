@@ -105,7 +105,7 @@ async def test_a_new_runtime_is_found_by_a_retry_and_a_changed_one_replaces_pods
 
 
 async def test_a_restart_of_a_deployment_is_put_back(place: Place) -> None:
-    """KServe reverts `kubectl rollout restart`, and removes a label that came with it. A scale is in test_matrix.py."""
+    """KServe reverts `kubectl rollout restart`, and removes a label that came with it. The lab scales one."""
     change = {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}}}}
     before = (await place.make(service())).deployment
     body = {"metadata": {"labels": {"theirs": "x"}}, "spec": change}
@@ -133,7 +133,7 @@ async def test_an_old_annotation_stays_on_the_service(place: Place) -> None:
 
 
 async def test_a_service_that_carries_its_labels_under_another_name_is_deleted(place: Place) -> None:
-    """Also one that a user made. test_matrix.py asks the same about a Deployment."""
+    """Also one that a user made. lab.staging.matrix asks the same about a Deployment."""
     source = (await place.make(service())).service
     assert source
     labels = {"serving.kserve.io/inferenceservice": "asked", "component": "predictor"}

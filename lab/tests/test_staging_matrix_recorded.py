@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-import pytest
 from hack.kserve.versions import chosen
+
 from lab.staging.matrix import asked
 from lab.staging.recorded import FILE
 
@@ -21,7 +21,6 @@ def without_time(runs: list[Object]) -> list[Object]:
     return [{key: value for key, value in each.items() if key != "seconds"} for each in runs]
 
 
-@pytest.mark.wire
 def test_this_kserve_does_what_was_recorded_of_it() -> None:
     """This compares every mix and every behaviour; `make matrix` records them again."""
     version = chosen().version
