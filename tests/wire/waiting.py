@@ -10,8 +10,10 @@ PATIENCE: Final = 240.0
 
 Where a third of all requests fails, a step takes a dozen reconciles, five seconds from each failure to the next.
 """
-_PAUSE = 0.05
-"""Seconds between two looks, and at least twice as long as a look takes: all tests share one API server."""
+_PAUSE: Final = 0.05, 0.25
+"""Seconds between two looks: the first and the longest, a tenth of the wait in between, and at least twice as long as a
+look takes. All tests share one API server and two cores, and most waits are for seconds.
+"""
 
 
 async def until(
@@ -22,14 +24,15 @@ async def until(
     patience: float = PATIENCE,
 ) -> Any:
     """Waits until the probe gives something; returns it. state: added to a failure's message. patience: seconds."""
-    deadline = time.monotonic() + patience
+    first, longest = _PAUSE
+    asked = time.monotonic()
     while True:
         begun = time.monotonic()
         if found := await probe():
             return found
         now = time.monotonic()
-        if now > deadline:
+        if now - asked > patience:
             told = state()
             said = await told if isinstance(told, Awaitable) else told
             raise AssertionError(f"{what}: not within {patience:.0f} s; {said}")
-        await asyncio.sleep(max(_PAUSE, 2 * (now - begun)))
+        await asyncio.sleep(max(first, min(longest, 0.1 * (now - asked)), 2 * (now - begun)))
