@@ -46,10 +46,10 @@ type: venv ## mypy --strict
 	$(VENV)/bin/mypy
 
 unit: venv ## Pure tests, seconds
-	$(RUN) -m pytest -q -n 2 -m "not index" tests/unit
+	$(RUN) -m pytest -q -n 2 --dist=worksteal -m "not index" tests/unit
 
 wire: venv ## Tests against a real etcd and kube-apiserver, and against the real KServe
-	$(RUN) -m pytest -q -n 4 --ignore=tests/wire/faults tests/wire tests/kserve
+	$(RUN) -m pytest -q -n 4 --dist=loadgroup --ignore=tests/wire/faults tests/wire tests/kserve
 
 faults: venv ## What breaks, and what happens then: docs/reliability.md is about these tests (a quarter of an hour)
 	$(RUN) -m pytest -q -n 4 tests/wire/faults

@@ -73,6 +73,8 @@ STORIES = (
 _TWO_FILES = ("-n", "2", "--dist=loadfile")
 _IN_TURN = "--dist=worksteal"
 """Each worker takes files in turn, so that a fixture of a file, such as the built site, is made once."""
+_BY_GROUP = "--dist=loadgroup"
+"""A group of tests that have an API server of their own is on one worker; the others are each on any."""
 
 
 def _ignored(*paths: str) -> tuple[str, ...]:
@@ -89,7 +91,7 @@ WIRE = SuitePart(
     name="wire",
     minutes=6,
     proves="the operator against a real etcd and kube-apiserver, and what the real KServe makes of its services",
-    words=("-n", "4", _IN_TURN, *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
+    words=("-n", "4", _BY_GROUP, *_ignored(FAULTS, *SLOW_WIRE), "tests/wire", "tests/kserve"),
 )
 QUICK = LanePlan(
     lanes=(

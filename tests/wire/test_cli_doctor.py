@@ -26,6 +26,8 @@ _RUNTIMES = "/apis/serving.kserve.io/v1alpha1/clusterservingruntimes"
 _SIS = "/apis/serving.specdec.io/v1alpha1/namespaces/team/speculativeinferenceservices"
 _READY = {"type": "Ready", "status": "True", "reason": "Serving", "message": "1 pods answer requests"}
 
+pytestmark = pytest.mark.xdist_group("doctor")  # one worker, which starts the module's API server once
+
 
 @pytest.fixture(scope="module")
 def admin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:

@@ -26,7 +26,7 @@ from tests import prometheus as server
 from tests.hostile_http import HostileServer, answering
 from tests.wire.pods import EngineStandIn, PodServer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("prometheus")]  # one server of it
 
 TRACES = pathlib.Path(__file__).parents[1] / "data" / "traces"
 NAMESPACE = "team-a"

@@ -32,6 +32,7 @@ OF_SOME_NAMESPACES = {Right(group="", resource="namespaces", verb=verb) for verb
 OF_DOWNLOADS = {"jobs", "persistentvolumeclaims", "pods/log", "configmaps", "clusterstoragecontainers"}
 """What the stories without a download, in a cluster whose KServe was read before, need not ask for."""
 RBAC = "rbac.authorization.k8s.io"
+pytestmark = pytest.mark.xdist_group("audited")  # one worker, which starts the server once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
