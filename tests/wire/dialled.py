@@ -23,7 +23,7 @@ def answers(engine: EngineStandIn, tokens: int | None = None, rows: object = Non
 
 @asynccontextmanager
 async def following(world: World, engine: EngineStandIn) -> AsyncIterator[None]:
-    """The engine follows the annotation of the service's only pod for the length of a block."""
+    """The engine follows the annotation of the pod that was there first for the length of a block."""
     answers(engine)
     task = asyncio.create_task(_follow(world, engine))
     try:
@@ -33,10 +33,13 @@ async def following(world: World, engine: EngineStandIn) -> AsyncIterator[None]:
 
 
 async def _follow(world: World, engine: EngineStandIn) -> None:
+    """A pod that replaces it has none: its engine is another one."""
+    before: object = {}
     while True:
-        for pod in await world.api.items(POD, world.namespace):
-            text = pod["metadata"].get("annotations", {}).get(DIAL_ANNOTATION)
-            asked = json.loads(text) if text else {}
-            if (tokens := asked.get("tokens")) != engine.drafting:
-                answers(engine, tokens, asked.get("byBatchSize"))
+        pods = await world.api.items(POD, world.namespace)
+        texts = [pod["metadata"].get("annotations", {}).get(DIAL_ANNOTATION) for pod in pods]
+        asked = json.loads(next(filter(None, texts), "{}"))
+        if (now := (asked.get("tokens"), asked.get("byBatchSize"))) != before:
+            answers(engine, *now)
+            before = now
         await asyncio.sleep(_PAUSE)

@@ -68,8 +68,9 @@ class DipGain:
     that the dips are of.
 
     rest: the part of the gain that is of kinds without dips. part: the gain at the kinds with dips; least: its lower
-    bound; lately: what the last blocks show of it on average. low: lower bound of the gain over the baseline, in which
-    the rest of the time counts as it is. cost: by which all was corrected. Both are None if it is not known.
+    bound; lately: what the last blocks show of it on average, None if they have too few dips. low: lower bound of the
+    gain over the baseline, in which the rest of the time counts as it is. cost: by which all was corrected. Both are
+    None if it is not known. engine_high: the upper bound before that.
     """
 
     gain: float
@@ -82,9 +83,15 @@ class DipGain:
     rest: float = 0.0
     part: float = 0.0
     least: float = 0.0
-    lately: float = inf
+    lately: float | None = inf
     low: float | None = None
     cost: OffCost | None = None
+    engine_high: float = inf
+
+    @property
+    def rows_answer(self) -> bool:
+        """Whether drafting nothing is surely faster in the same engine: what Adapt can do about a loss."""
+        return (self.high if self.cost is None else self.engine_high) < 1
 
     def over_baseline(self, cost: OffCost | None) -> "DipGain":
         """Compared with a baseline. cost: what engines that leave their draft out reach of it; None: not known."""
@@ -94,16 +101,17 @@ class DipGain:
             self,
             gain=self.rest + (self.gain - self.rest) * cost.ratio,
             high=self.rest + (self.high - self.rest) * cost.high,
-            low=self._low(cost) if 1 - self.share <= _MOST_UNSEEN else None,
+            low=self._low(cost, self.lately) if self.lately is not None and 1 - self.share <= _MOST_UNSEEN else None,
             cost=cost,
+            engine_high=self.high,
         )
 
-    def _low(self, cost: OffCost) -> float:
+    def _low(self, cost: OffCost, lately: float) -> float:
         """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up."""
         if min(self.least, cost.low) <= 0:
             return 0.0
         width_ = hypot(log(self.part / self.least), log(cost.ratio / cost.low))
-        return self.share * min(self.part * exp(-width_), self.lately) * cost.ratio + 1 - self.share
+        return self.share * min(self.part * exp(-width_), lately) * cost.ratio + 1 - self.share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +142,7 @@ class DipEvidence:
         """
         recent, before = gain_of(reduce(DipSpan.plus, self.recent, _NO_TIME)), gain_of(self.before)
         if recent is None or before is None:
-            return recent or before
+            return recent or (before and replace(before, lately=None))
         found = min(recent, before, key=lambda gain: gain.high)
         return replace(found, part=before.part, least=before.least, lately=recent.part)
 

@@ -140,8 +140,7 @@ def judge(
     pair = pair_of(whole, theirs, now) if theirs else None
     findings = _findings_of_both(pair, thresholds)
     seen = _beside(_dips(dips or DipEvidence(), pool, thresholds), whole, theirs, pool.seconds)
-    gain = seen.gain and seen.gain.over_baseline(thresholds.off_cost)
-    case = _of_all(_case(pool, thresholds, longer.token_times), gain, pair, findings)
+    case = _of_all(_case(pool, thresholds, longer.token_times), _gain(seen, thresholds), pair, findings)
     verdict = _verdict(case, _on_pods(parts, thresholds, longer), thresholds)
     return Judged(
         verdict=replace(_settled(verdict, longer, pool, thresholds), at=now),
@@ -157,6 +156,14 @@ def judge(
         yields=case.thresholds.yielded is not None,
         off_cost=off_cost_of(seen.beside, now) if theirs else None,
     )
+
+
+def _gain(seen: DipEvidence, thresholds: Thresholds) -> DipGain | None:
+    """What the dips show, compared with the baseline where that is known. A lower bound has to be of all time, and time
+    in which rows draft nothing is in no kind of steps.
+    """
+    gain = seen.gain and seen.gain.over_baseline(thresholds.off_cost)
+    return replace(gain, low=None) if gain is not None and thresholds.pauses else gain
 
 
 def _pool(window: Window, parts: Mapping[str, Evidence], whole: Mapping[str, Evidence], now: float) -> Evidence:

@@ -87,7 +87,8 @@ class BesideSteps:
         self, speculating: Mapping[str, OffSteps], baseline: Mapping[str, OffSteps], seconds: float
     ) -> "BesideSteps":
         """With one more window of so many seconds; unchanged by one that lacks an arm."""
-        if not (any(speculating.values()) and any(baseline.values())):
+        both = {b for each in speculating.values() for b in each} & {b for each in baseline.values() for b in each}
+        if not both:
             return self
         share = 0.5 ** (seconds / _FADES)
         return BesideSteps(
@@ -152,7 +153,7 @@ def _levels(pods: Iterable[OffSteps], reference: Mapping[int, float]) -> list[fl
     """Of each pod with steps enough: the logarithm of its seconds / those that the reference takes for these steps."""
     found = []
     for steps in pods:
-        known = [(each, reference[batch]) for batch, each in steps.items() if batch in reference]
+        known = [(each, reference[batch]) for batch, each in steps.items() if batch in reference and each.is_known]
         seconds, expected = sum(each.seconds for each, _ in known), sum(each.steps * step for each, step in known)
         if sum(each.steps for each, _ in known) >= _FEWEST_STEPS and seconds > 0 and expected > 0:
             found.append(log(seconds / expected))

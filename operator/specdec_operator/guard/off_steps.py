@@ -22,8 +22,8 @@ class StepTotals:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is something to divide by."""
-        return min(self.steps, self.seconds, self.requests) > 0
+        """Whether it can be of an engine: a page may show any numbers."""
+        return self.steps > 0 and 1e-6 < self.seconds / self.steps < 1e4 and 0.5 < self.requests / self.steps < 1e5
 
     def plus(self, other: "StepTotals") -> "StepTotals":
         """Both together."""

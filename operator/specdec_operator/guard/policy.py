@@ -185,8 +185,9 @@ class Thresholds:
     None: as the flags. by_load: whether it asks for them by load. least_gain: what the upper bound of the gain by dips
     may not be below. method: whose default minimum of the rate holds; None: the user set it for each K. yielded: that
     default while it yields to a measured speedup; acceptance_rate is None then. off_cost: what engines that leave their
-    draft out reach of the baseline; None: not known of these pods, so that the gain by dips is an upper bound. adapts:
-    whether a loss that dips show is answered by drafting nothing at that load, and not by a rollback.
+    draft out reach of the baseline; None: not known of these pods, so that the gain by dips is an upper bound. pauses:
+    whether rows draft nothing at some load. adapts: whether a loss that dips show is answered by such a row, and not by
+    a rollback.
     """
 
     acceptance_rate: float | None
@@ -205,6 +206,7 @@ class Thresholds:
     collateral_convicts: bool = False
     dialled: int | None = None
     by_load: bool = False
+    pauses: bool = False
     adapts: bool = False
     least_gain: float | None = None
     method: MethodFacts | None = None
@@ -253,6 +255,7 @@ def thresholds(
         time_per_output_token=guard.time_per_output_token.max if guard.time_per_output_token else None,
         min_draft_tokens=guard.min_draft_tokens,
         always_drafts=method is not None and method.always_drafts and not pauses,
+        pauses=pauses,
         longest_gap=_LONGEST_GAP * guard.interval,
         draft_length=tokens or MOST_TOKENS,
         baseline=baseline,

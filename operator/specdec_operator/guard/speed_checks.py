@@ -76,11 +76,11 @@ def score_text(found: MeasureFinding) -> str:
 def slower_in_the_engine(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): the engine's dips show a gain below `speedup.min` (1.0 if it is not set), and so does
     the upper bound of the gain. One such result ends speculation, without `failureLimit`. It does not count while
-    baseline pods are compared, if the baseline at the same load shows `speedup.min`, or if `guard.tokens` is Adapt:
-    then nothing is drafted at that load.
+    baseline pods are compared, or if the baseline at the same load shows `speedup.min`. With `guard.tokens: Adapt`
+    nothing is drafted at that load instead, if that is surely faster in the same engine.
     """
     least, gain, comparison = case.thresholds.least_gain, case.gain, case.comparison
-    if least is None or gain is None or gain.high >= least or case.thresholds.adapts:
+    if least is None or gain is None or gain.high >= least or (case.thresholds.adapts and gain.rows_answer):
         return None
     if case.finding(Measure.SPEED) is not None or (comparison is not None and comparison.low >= least):
         return None

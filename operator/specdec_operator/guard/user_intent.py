@@ -77,7 +77,7 @@ def _of_another_service(state: State) -> State:
 def _anew(state: State, intent: UserIntent, now: float) -> State:
     """From the beginning, with what was learnt: a speed that is known is not measured again."""
     measure = intent.measure and not any(each.known for each in state.baseline)
-    fresh = initial_state(replace(intent, measure=measure), now)
+    fresh, same = initial_state(replace(intent, measure=measure), now), intent.speculation == state.speculation
     return replace(
         fresh,
         rollbacks=state.rollbacks,
@@ -86,7 +86,8 @@ def _anew(state: State, intent: UserIntent, now: float) -> State:
         baseline=state.baseline,
         attempted=state.attempted or intent.measure,
         judged=state.judged,
-        off_cost=state.off_cost if intent.speculation == state.speculation else None,
+        off_cost=state.off_cost if same else None,
+        saved=state.saved if same else None,
     )
 
 

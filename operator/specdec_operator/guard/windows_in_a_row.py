@@ -9,11 +9,12 @@ from dataclasses import replace
 from specdec_operator.guard.acceptance import spent
 from specdec_operator.guard.baseline import learnt
 from specdec_operator.guard.baseline_pods import MOST_PAIRS, too_costly
-from specdec_operator.guard.saved import busy_seconds, with_window
+from specdec_operator.guard.saved import Saved, busy_seconds, with_window
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import remembered, respond
-from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome
+from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome, Reason
 
+_VOID = frozenset({Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE, Reason.DIALLED})
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
 _RENEWED = 24 * 3600.0
@@ -125,7 +126,7 @@ def _judged(state: State, observation: Observation) -> State:
     """The state after a window: the window is counted, and the regret, the hours that were saved and the results of
     baseline pods are updated.
     """
-    pair, busy = observation.pair, busy_seconds(observation.token_times)
+    pair = observation.pair
     return replace(
         state,
         judged=math.floor(observation.closed),
@@ -134,8 +135,16 @@ def _judged(state: State, observation: Observation) -> State:
         baseline=learnt(state.baseline, pair.times) if pair else state.baseline,
         unmeasured=_unmeasured(state, observation),
         collateral=too_costly(state.collateral, observation.findings, observation.policy.limited),
-        saved=with_window(state.saved, observation.comparison, busy, math.floor(observation.closed)),
+        saved=_saved(state, observation),
     )
+
+
+def _saved(state: State, observation: Observation) -> Saved | None:
+    """What was saved, with this window, unless its data cannot be used or the dial asks for other tokens."""
+    if observation.verdict is not None and observation.verdict.reason in _VOID:
+        return state.saved
+    closed, busy = math.floor(observation.closed), busy_seconds(observation.token_times)
+    return with_window(state.saved, observation.comparison, busy, closed)
 
 
 def _unmeasured(state: State, observation: Observation) -> int:

@@ -246,7 +246,7 @@ def _limits(sis: Sis, desired: Desired, dial: DialMemory, now: float) -> Thresho
     """What windows are compared with, and whether Adapt answers the loss that dips show."""
     limits = thresholds_of(sis.spec.guard, desired.plan.speculation, drafted_tokens(desired), desired.state)
     fell_out = desired.state.adapted is not None and desired.state.adapted.reason == NOT_FOLLOWED
-    answers = may_adapt(sis, desired) and offered(desired, dial, now) and not fell_out
+    answers = may_adapt(sis, desired) and not sis.held and offered(desired, dial, now) and not fell_out
     return replace(limits, adapts=answers)
 
 

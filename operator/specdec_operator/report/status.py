@@ -241,7 +241,7 @@ _LEARNT_EVERY: Final = 600.0
 _NUMBER: Final = re.compile(r"[0-9.]+")
 _GROWING: Final = frozenset(
     {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
-    | {"pairs", "findings", "unmeasured", "offCost"}
+    | {"pairs", "findings", "unmeasured", "offCost", "saved"}
 )
 """Parts of status.guard that move with every window."""
 
@@ -297,7 +297,7 @@ def _condition(status: Mapping[str, Any], kind: ConditionType) -> Mapping[str, A
 
 def _learnt(status: Mapping[str, Any]) -> Any:
     guard = status.get("guard", {})
-    return guard.get("baseline"), guard.get("offCost")
+    return guard.get("baseline"), guard.get("offCost"), guard.get("saved")
 
 
 def _decisions(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,8 +56,13 @@ def _off() -> bool:
 def begin(
     core: Any, make: Callable[[StepClock], threading.Thread] = SumsThread, draw: Callable[[], float] = random.random
 ) -> StepClock | None:
-    """Time the steps of an engine without speculation. It never raises: vLLM would not start."""
+    """Time the steps of an engine without speculation, if it is the only one of its pod: several would write one file.
+    It never raises: vLLM would not start.
+    """
     try:
+        config = core.vllm_config
+        if config.speculative_config is not None or config.parallel_config.data_parallel_size > 1:
+            return None
         clock = StepClock(core.scheduler, DialPosition(tokens=0, drafted=0), Dips(draw, 0.0))
         clock.install()
         make(clock).start()

@@ -90,9 +90,10 @@ class StepClock:
         self._position.dip = found
         return found is not None
 
-    def _updated(self, output: Any, result: Any, *given: Any, **named: Any) -> Any:
-        found = self._update(output, result, *given, **named)
+    def _updated(self, *given: Any, **named: Any) -> Any:
+        found = self._update(*given, **named)
         try:
+            output, result, *_ = given
             self._take(output, result, found)
         except Exception as error:
             self._stop(error)

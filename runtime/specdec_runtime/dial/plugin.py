@@ -77,7 +77,7 @@ def _offering(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def offer(core: Any) -> hooks.DialPosition | None:
     """Put the dial into an engine and start to follow the setting; None where the engine stays without one."""
-    if core.vllm_config.speculative_config is None and alone.wanted():
+    if alone.wanted():
         alone.begin(core)
     if not files.mounted():
         return None

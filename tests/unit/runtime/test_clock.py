@@ -156,11 +156,26 @@ def test_dips_are_compared_by_what_they_draft_and_their_steps_are_kinds_of_their
     assert len(clock.dips.sums) == 4
 
 
+def core(scheduler: StandinScheduler, *, speculation: object = None, engines: int = 1) -> SimpleNamespace:
+    """A core of vLLM, as far as the clock looks at it."""
+    parallel = SimpleNamespace(data_parallel_size=engines)
+    return SimpleNamespace(
+        scheduler=scheduler, vllm_config=SimpleNamespace(speculative_config=speculation, parallel_config=parallel)
+    )
+
+
+def test_only_one_engine_of_a_pod_without_speculation_is_timed() -> None:
+    """Several would write one file, and the dial has a clock of its own."""
+    scheduler = StandinScheduler(position=DialPosition(tokens=0, drafted=0))
+    assert alone.begin(core(scheduler, engines=2)) is None
+    assert alone.begin(core(scheduler, speculation="a draft")) is None
+
+
 def test_an_engine_without_speculation_has_steps_at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the steps in a dip are counted, and without any dip."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scheduler = StandinScheduler(position=DialPosition(tokens=0, drafted=0))
-    clock = alone.begin(SimpleNamespace(scheduler=scheduler), lambda _: SimpleNamespace(start=lambda: None))  # type: ignore[arg-type,return-value]
+    clock = alone.begin(core(scheduler), lambda _: SimpleNamespace(start=lambda: None))  # type: ignore[arg-type,return-value]
     assert clock is not None
     for _ in range(2000):
         step(scheduler, drafts={}, sampled=[[1], [2]], asked=0)

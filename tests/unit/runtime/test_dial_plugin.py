@@ -68,7 +68,9 @@ def test_without_its_folder_vllm_is_not_even_looked_at(vllm: ModuleType, monkeyp
 def _core(speculation: object = None) -> Any:
     """An engine's process whose scheduler can be timed."""
     core: Any = EngineCoreProc()
-    core.vllm_config = SimpleNamespace(speculative_config=speculation)
+    core.vllm_config = SimpleNamespace(
+        speculative_config=speculation, parallel_config=SimpleNamespace(data_parallel_size=1)
+    )
     core.scheduler = type("Scheduler", (), {"schedule": _step, "update_from_output": _step})()
     return core
 
