@@ -1,16 +1,23 @@
 """Hours that speculation saved: claimed where the speed was compared, with an interval, and kept."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.unit.builders import make_rollback, make_state
+from tests.unit.guard.films import strip
 
 from specdec_operator.display.facts import facts
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.guard.baseline import Comparison
+from specdec_operator.guard.checks import unsure
 from specdec_operator.guard.saved import Saved, busy_seconds, with_window
+from specdec_operator.guard.state import Phase
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import TokenTime
+from specdec_operator.guard.user_intent import UserIntent, follow_user
+from specdec_operator.guard.verdict import Reason
 
 
 def compared(speedup: float, width: float = 0.1, share: float = 1.0) -> Comparison:
@@ -49,6 +56,36 @@ def test_without_a_comparison_nothing_is_claimed(comparison: Comparison | None, 
     before = Saved(hours=0.5, low=0.4, high=0.6, compared=1.0, since=100.0)
     assert with_window(before, comparison, busy, 200.0) == before
     assert with_window(None, comparison, busy, 200.0) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "counts"),
+    [
+        (Reason.RESTARTED, False),
+        (Reason.IMPLAUSIBLE, False),
+        (Reason.SCRAPE_FAILED, False),
+        (Reason.DIALLED, False),
+        (Reason.NOT_SIGNIFICANT, True),
+    ],
+)
+def test_windows_that_cannot_be_used_do_not_count(reason: Reason, *, counts: bool) -> None:
+    """And those in which the dial asks for other tokens are not about this speculation."""
+    crowd = TokenTime(times=RatioSums(blocks=4, total=900.0, of=9000.0), requests=90, tokens=9000, seconds=3600.0)
+    frame = {"verdict": unsure(reason, "x"), "comparison": compared(1.5), "token_times": {8: crowd}}
+    (state,) = strip(make_state(), (500.0, frame))
+    assert (state.saved is not None) is counts
+
+
+def test_a_retry_keeps_what_the_same_speculation_saved() -> None:
+    """And another speculation begins again."""
+    before = Saved(hours=12.0, low=10.0, high=14.0, compared=100.0, since=1.0)
+    state = make_state(Phase.ROLLED_BACK, rollback=make_rollback(), saved=before, service="mine")
+    intent = UserIntent(
+        speculation=state.speculation, service=state.service, memory=state.memory, speculating=True, retry="again"
+    )
+    assert follow_user(state, intent, 100.0).saved == before
+    assert follow_user(state, replace(intent, speculation="another"), 100.0).saved is None
+    assert follow_user(state, replace(intent, service="another"), 100.0).saved is None
 
 
 def test_an_idle_pod_is_not_busy() -> None:

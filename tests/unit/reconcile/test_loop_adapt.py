@@ -13,7 +13,7 @@ from tests.unit.reconcile.test_loop_dial_first import WINDOW, Dialled, K
 from tests.wire.pods import EngineStandIn
 
 from specdec_engine import metrics
-from specdec_operator.names import DIAL_ANNOTATION
+from specdec_operator.names import DIAL_ANNOTATION, HOLD_ANNOTATION
 
 ROWS = [{"upTo": 4, "tokens": 4}, {"tokens": 0}]
 LOADS = {1: 0.5, 8: 0.25}
@@ -158,6 +158,19 @@ async def test_an_older_runtime_drafts_the_same_at_each_load_and_rows_end() -> N
     assert (guard["adapted"]["reason"], "tokensByBatchSize" in guard["adapted"]) == ("NotFollowed", False)
     assert stage.cluster.settings[-1][1] is None
     assert [each.warning for each in stage.events if each.reason == "TokensAdapted"] == [False, True]
+
+
+async def test_a_hold_does_not_hide_the_loss_that_it_keeps_adapt_from_answering(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The status shows what the guard would do."""
+    monkeypatch.setitem(LOADS, 1, 0.1)
+    monkeypatch.setitem(LOADS, 8, 0.1)
+    stage = await started(tokens="Adapt")
+    stage.sis["annotations"] = {HOLD_ANNOTATION: "1"}
+    await stage.run(900)
+    guard = stage.cluster.status["guard"]
+    assert (guard["verdict"], guard["reason"], guard["would"]["action"]) == ("Fail", "SlowerThanPlain", "RollBack")
 
 
 @pytest.mark.parametrize(("tokens", "phase"), [("Adapt", "Watching"), ("Recommend", "Dialled or RolledBack")])

@@ -30,6 +30,7 @@ from specdec_operator.guard.checks import unsure
 from specdec_operator.guard.decisions import KnownGood
 from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.rows import TokensUpTo
+from specdec_operator.guard.saved import Saved
 from specdec_operator.guard.state import Phase, State
 from specdec_operator.guard.verdict import Reason
 from specdec_operator.guard.what_if import Advice, Fewer
@@ -126,6 +127,16 @@ def test_what_baseline_pods_measure_is_written_each_ten_minutes(
     """A service after a rollback learns with each window, for days."""
     before, after = (status(replace(ROLLED_BACK, baseline=each)) for each in ((make_baseline(),), baseline))
     assert is_significant(after, before, since_written=since_written) is material
+
+
+@pytest.mark.parametrize(("since_written", "material"), [(599, False), (600, True)])
+def test_what_was_saved_is_written_each_ten_minutes(since_written: float, *, material: bool) -> None:
+    """It grows with each window of a service in which nothing changes."""
+    told = [
+        status(replace(ROLLED_BACK, saved=Saved(hours=each, low=each, high=each, compared=each, since=1.0)))
+        for each in (1.0, 1.01)
+    ]
+    assert is_significant(told[1], told[0], since_written=since_written) is material
 
 
 def test_the_first_status_is_always_written() -> None:
