@@ -262,8 +262,7 @@ def _lost(verdict: Verdict, pool: Evidence, thresholds: Thresholds) -> float | N
     """What the window adds to the regret; None for a baseline window, for incomplete data, if the dial asks for other
     tokens, and if single pods are to blame.
     """
-    unread = verdict.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE, Reason.DIALLED)
-    return None if unread or verdict.pods or thresholds.of_baseline else acceptance.lost(pool, thresholds)
+    return None if verdict.void or verdict.pods or thresholds.of_baseline else acceptance.lost(pool, thresholds)
 
 
 def _case(evidence: Evidence, thresholds: Thresholds, token_times: TokenTimes) -> WindowCase:

@@ -91,6 +91,13 @@ class Verdict:
         return self.reason in (Reason.NOT_MEASURED, Reason.BEYOND_BASELINE)
 
     @property
+    def void(self) -> bool:
+        """Whether the window is not about the requested speculation: its data cannot be used, or the dial asks for
+        other tokens.
+        """
+        return self.reason in (Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE, Reason.DIALLED)
+
+    @property
     def quiet(self) -> bool:
         """Whether there was too little traffic to judge. Such a window does not change the counts of the windows
         before.

@@ -12,9 +12,8 @@ from specdec_operator.guard.baseline_pods import MOST_PAIRS, too_costly
 from specdec_operator.guard.saved import Saved, busy_seconds, with_window
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.tries import remembered, respond
-from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome, Reason
+from specdec_operator.guard.verdict import BY_ACCEPTANCE, Outcome
 
-_VOID = frozenset({Reason.SCRAPE_FAILED, Reason.RESTARTED, Reason.IMPLAUSIBLE, Reason.DIALLED})
 _HEALED = 3600.0
 """Seconds of watching after which the pods that were restarted before do not count any more."""
 _RENEWED = 24 * 3600.0
@@ -141,7 +140,7 @@ def _judged(state: State, observation: Observation) -> State:
 
 def _saved(state: State, observation: Observation) -> Saved | None:
     """What was saved, with this window, unless its data cannot be used or the dial asks for other tokens."""
-    if observation.verdict is not None and observation.verdict.reason in _VOID:
+    if observation.verdict is not None and observation.verdict.void:
         return state.saved
     closed, busy = math.floor(observation.closed), busy_seconds(observation.token_times)
     return with_window(state.saved, observation.comparison, busy, closed)
