@@ -4,13 +4,13 @@ fewer tokens for a few steps (docs/runtime.md). What follows from them is in gai
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Final, TypeVar
+from typing import Final
 
 from specdec_engine import metrics
 from specdec_engine.methods import MOST_TOKENS
+from specdec_operator.guard.totals import Totals, added, counted_between, faded
 
 _FEWEST_OF_KIND: Final = 3
 _LEAST_SCATTER: Final = 0.03
@@ -20,7 +20,7 @@ _WANDERS: Final = 0.08
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DipTotals:
+class DipTotals(Totals):
     """Of one kind of steps. seconds: of the steps; requests: that got tokens in them, summed up; tokens: that they got.
     dips: how many; ratios: seconds of a step in a dip / of one around it, summed over the dips; squares: of these
     ratios.
@@ -73,21 +73,7 @@ class DipTotals:
         few = (self.blocks + 1) * self.blocks / max(0.5, self.blocks - 1) ** 2  # so many squares of so few degrees
         return max(by_dips, few * missed / (self.dips * self.dips)) + (_WANDERS * mean) ** 2 / self.blocks
 
-    def since(self, before: "DipTotals") -> "DipTotals":
-        """What was counted after `before`."""
-        return DipTotals(**{name: max(0.0, getattr(self, name) - getattr(before, name)) for name in _NAMES})
 
-    def plus(self, other: "DipTotals") -> "DipTotals":
-        """Both together."""
-        return DipTotals(**{name: getattr(self, name) + getattr(other, name) for name in _NAMES})
-
-    def faded(self, share: float) -> "DipTotals":
-        """A share of it."""
-        return DipTotals(**{name: share * getattr(self, name) for name in _NAMES})
-
-
-_NAMES: Final = tuple(each.name for each in fields(DipTotals))
-_NOTHING: Final = DipTotals()
 Kind = tuple[int, int]
 """Tokens that were drafted, a request; and requests in a step, rounded up to a power of two (0: steps that took a
 prompt in).
@@ -102,7 +88,6 @@ DIPS: Final = {metrics.DIPS: "dips", metrics.DIP_RATIOS: "ratios", metrics.DIP_S
 SERIES: Final[Mapping[str, str]] = _STEPS | DIPS
 """Which series of an engine's page each total is."""
 _MOST_BATCH: Final = 1024
-_Any = TypeVar("_Any", bound=tuple[int, ...])
 
 
 def totals_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> KindTotals:
@@ -159,21 +144,6 @@ def at_home(kinds: KindTotals) -> KindTotals:
     }
 
 
-def counted_between(before: Mapping[_Any, DipTotals], after: Mapping[_Any, DipTotals]) -> Mapping[_Any, DipTotals]:
-    """What was counted between two readings of a pod. Nothing if the first has none: a server may drop the series of
-    one of two scrapes, and the totals are of hours.
-    """
-    if not before:
-        return {}
-    return {kind: each.since(before.get(kind, _NOTHING)) for kind, each in after.items()}
-
-
-def added(*parts: Mapping[_Any, DipTotals]) -> Mapping[_Any, DipTotals]:
-    """The sum of several pods or windows."""
-    kinds = sorted({kind for part in parts for kind in part})
-    return {kind: reduce(DipTotals.plus, (part[kind] for part in parts if kind in part)) for kind in kinds}
-
-
 OtherKind = tuple[int, int, int]
 """Tokens that the steps around a dip drafted, a request; requests in a step, as in Kind; tokens drafted in the dip."""
 OtherTotals = Mapping[OtherKind, DipTotals]
@@ -219,7 +189,7 @@ class OtherDips:
     def faded(self, share: float) -> "OtherDips":
         """A share of it."""
         return OtherDips(
-            dips={kind: each.faded(share) for kind, each in self.dips.items()},
+            dips=faded(self.dips, share),
             accepted={kind: tuple(share * count for count in each) for kind, each in self.accepted.items()},
         )
 

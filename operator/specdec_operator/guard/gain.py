@@ -10,8 +10,9 @@ from functools import reduce
 from math import exp, hypot, inf, log, sqrt
 from typing import Final
 
-from specdec_operator.guard.dips import KindTotals, OtherDips, added, at_home
+from specdec_operator.guard.dips import KindTotals, OtherDips, at_home
 from specdec_operator.guard.off_cost import BesideSteps, OffCost
+from specdec_operator.guard.totals import added, faded
 
 FEWEST_DIPS: Final = 8
 """Dips before their scatter is known."""
@@ -53,8 +54,7 @@ class DipSpan:
 
     def faded(self, share: float) -> "DipSpan":
         """A share of it, and of its time."""
-        kinds = {kind: each.faded(share) for kind, each in self.kinds.items()}
-        return DipSpan(kinds=kinds, other=self.other.faded(share), seconds=share * self.seconds)
+        return DipSpan(kinds=faded(self.kinds, share), other=self.other.faded(share), seconds=share * self.seconds)
 
 
 _NO_TIME: Final = DipSpan()

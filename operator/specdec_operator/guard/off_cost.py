@@ -15,8 +15,9 @@ from typing import Annotated, Final
 
 from specdec_operator.api.kept import Time, means, rounded
 from specdec_operator.guard.dips import KindTotals
-from specdec_operator.guard.off_steps import OffSteps, StepTotals, all_off_steps, faded_off_steps
+from specdec_operator.guard.off_steps import OffSteps, StepTotals
 from specdec_operator.guard.statistics import Estimate
+from specdec_operator.guard.totals import added, faded
 
 _FEWEST_STEPS: Final = 120.0
 """Steps of a pod, and of an arm at one batch size, before they are compared: ten dips."""
@@ -101,7 +102,7 @@ class BesideSteps:
 def _added(before: Mapping[str, OffSteps], window: Mapping[str, OffSteps], share: float) -> dict[str, OffSteps]:
     """Each pod's steps with those of one more window. A pod that left stays until it has faded."""
     pods = sorted({*before, *window})
-    after = {pod: all_off_steps((faded_off_steps(before.get(pod, {}), share), window.get(pod, {}))) for pod in pods}
+    after = {pod: added(faded(before.get(pod, {}), share), window.get(pod, {})) for pod in pods}
     return {pod: each for pod, each in after.items() if pod in window or _steps(each) >= 1}
 
 
@@ -122,7 +123,7 @@ def in_dips(kinds: KindTotals, steps: OffSteps) -> OffSteps:
 
 def off_cost_of(beside: BesideSteps, at: float) -> OffCost | None:
     """What both arms show so far; None from too little. at: when its last window closed, epoch seconds."""
-    arms = [all_off_steps(each.values()) for each in (beside.speculating, beside.baseline)]
+    arms = [added(*each.values()) for each in (beside.speculating, beside.baseline)]
     unlike = _unlike(*arms)
     reference = {batch: arms[1][batch].seconds / arms[1][batch].steps for batch in unlike}
     ours, theirs = (_levels(each.values(), reference) for each in (beside.speculating, beside.baseline))

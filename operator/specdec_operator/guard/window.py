@@ -12,12 +12,13 @@ from itertools import zip_longest
 from typing import Final
 
 from specdec_operator.guard.counters import Counters, SideCounters, restarted
-from specdec_operator.guard.dips import KindTotals, OtherDips, added, counted_between
+from specdec_operator.guard.dips import KindTotals, OtherDips
 from specdec_operator.guard.kv_cache import KvCache, smallest
-from specdec_operator.guard.off_steps import OffSteps, all_off_steps, off_steps_between
+from specdec_operator.guard.off_steps import OffSteps
 from specdec_operator.guard.stalls import Standstill, standstill, stood_still
 from specdec_operator.guard.statistics import RatioSums
 from specdec_operator.guard.token_time import UNKNOWN_LOAD, Mix, TokenTime, TokenTimes, load_of, merge
+from specdec_operator.guard.totals import added, counted_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +338,7 @@ def _of_pod(name: str, pod: PodWindow, seconds: float, now: float) -> Evidence:
         standstills={name: pod.standstill} if pod.standstill else {},
         dips=counted_between(first.dips, last.dips),
         other_dips=last.other_dips.since(first.other_dips),
-        off_steps=off_steps_between(first.off_steps, last.off_steps),
+        off_steps=counted_between(first.off_steps, last.off_steps),
     )
 
 
@@ -374,5 +375,5 @@ def pooled(parts: Mapping[str, Evidence], *, seconds: float, unread: int) -> Evi
         standstills={pod: still for part in each for pod, still in part.standstills.items()},
         dips=added(*(part.dips for part in each)),
         other_dips=reduce(OtherDips.plus, (part.other_dips for part in each), OtherDips()),
-        off_steps=all_off_steps(part.off_steps for part in each),
+        off_steps=added(*(part.off_steps for part in each)),
     )

@@ -11,12 +11,13 @@ from tests.unit.builders import counters, limits, make_comparison, make_evidence
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding
 from specdec_operator.guard.checks import WindowCase
 from specdec_operator.guard.counters import Counters, read_counters
-from specdec_operator.guard.dips import SERIES, DipTotals, KindTotals, added, at_home, counted_between, homes
+from specdec_operator.guard.dips import SERIES, DipTotals, KindTotals, at_home, homes
 from specdec_operator.guard.gain import DipEvidence, DipGain, DipSpan, gain_of
 from specdec_operator.guard.judge import Judged, judge
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.sampler import Schedule, add, start
 from specdec_operator.guard.speed_checks import slower_in_the_engine
+from specdec_operator.guard.totals import added, counted_between
 from specdec_operator.guard.verdict import Outcome, Reason
 from specdec_operator.guard.window import pooled
 
