@@ -7,12 +7,11 @@ Docstrings of rules are lines of the documentation.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import exp, sqrt
 from typing import Final
 
 from specdec_operator.api.guard import GuardMode
 from specdec_operator.guard.decisions import Adaptation
-from specdec_operator.guard.gain import FEWEST_DIPS, DipGain, DipSpan, width
+from specdec_operator.guard.gain import FEWEST_IN_STEPS, DipGain, DipSpan, is_tried, speed_in
 from specdec_operator.guard.rows import SIZES, Rows, WantedRows, rows_by_size, rows_text, tokens_at
 from specdec_operator.guard.state import Observation, State
 from specdec_operator.guard.verdict import Outcome
@@ -24,10 +23,6 @@ PAUSE: Final = 300.0
 """Seconds between two changes, at least."""
 AFTER_TROUBLE: Final = 3600.0
 """Seconds without rows after some pods did not follow them."""
-_FEWEST_REQUESTS: Final = 1000.0
-"""Requests in steps, summed up, from which on the tokens of a step are known at a load."""
-_LEAST_RATIO: Final = 0.01
-"""A smaller share of the seconds of a step is of no engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +87,9 @@ def _tried(span: DipSpan, batch: int, present: int, most: int) -> Iterator[_Trie
     dips = others | ({0: nothing} if present and nothing else {})
     for tokens, each in sorted(dips.items()):
         length = _length(span, batch, tokens, present)
-        known = each.dips >= FEWEST_DIPS and each.ratios > _LEAST_RATIO * each.dips and tokens <= most
-        if now is None or length is None or not known or tokens == present:
+        if now is None or length is None or not is_tried(each) or tokens > most or tokens == present:
             continue
-        ratio = each.ratios / each.dips
-        speed = length / now / ratio
-        low = speed * exp(-width(each.dips) * sqrt(each.variance) / ratio)
+        speed, low = speed_in(each, length / now)
         yield _Tried(batch=batch, present=present, tokens=tokens, speed=speed, low=low, dips=each.dips)
 
 
@@ -109,7 +101,7 @@ def _length(span: DipSpan, batch: int, tokens: int, present: int) -> float | Non
         return 1.0
     drafted = max(tokens, present)
     steps, accepted = span.kinds.get((drafted, batch)), span.other.accepted.get((drafted, batch), ())
-    if steps is None or steps.requests < _FEWEST_REQUESTS:
+    if steps is None or steps.requests < FEWEST_IN_STEPS:
         return None
     if tokens == drafted:
         return steps.length

@@ -7,18 +7,11 @@ of its own schedule vLLM runs the draft all the same, and in a dip it does not.
 """
 
 from dataclasses import dataclass
-from math import exp, sqrt
-from typing import Final
 
 from specdec_operator.guard.dips import DipTotals, homes
-from specdec_operator.guard.gain import FEWEST_DIPS, DipSpan, width
+from specdec_operator.guard.gain import FEWEST_IN_STEPS, DipSpan, is_tried, speed_in
 from specdec_operator.guard.rows import SIZES, Rows, rows_by_size
 from specdec_operator.guard.what_if import WORTH, Advice
-
-_FEWEST_REQUESTS: Final = 1000.0
-"""Requests in steps, summed up, from which on the acceptance by position is known at a load."""
-_LEAST_RATIO: Final = 0.01
-"""A smaller share of the seconds of a step is of no engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +44,14 @@ def _at(span: DipSpan, batch: int, home: int) -> TokensAtLoad:
     """The K with the highest lower bound, if that is above 1 and the K is worth a change; else the K that runs."""
     requests, accepted = span.kinds[home, batch].requests, span.other.accepted.get((home, batch), ())
     stays = TokensAtLoad(batch=batch, home=home, tokens=home)
-    if requests < _FEWEST_REQUESTS or not accepted:
+    if requests < FEWEST_IN_STEPS or not accepted:
         return stays
     lengths = [1 + sum(accepted[:tokens]) / requests for tokens in range(home + 1)]
     tried = (
         _speed(stays, dip, each, lengths[dip] / lengths[home])
         for (tokens, size, dip), each in span.other.dips.items()
         if (tokens, size) == (home, batch) and dip < home
-        if each.dips >= FEWEST_DIPS and each.ratios > _LEAST_RATIO * each.dips
+        if is_tried(each)
     )
     surely = (each for each in tried if each.low > 1 and each.speed >= WORTH)
     return max(surely, key=lambda each: each.low, default=stays)
@@ -66,9 +59,7 @@ def _at(span: DipSpan, batch: int, home: int) -> TokensAtLoad:
 
 def _speed(stays: TokensAtLoad, tokens: int, dips: DipTotals, length: float) -> TokensAtLoad:
     """What a K that was tried comes to. length: of its steps, times that of the present K's."""
-    ratio = dips.ratios / dips.dips
-    speed = length / ratio
-    low = speed * exp(-width(dips.dips) * sqrt(dips.variance) / ratio)
+    speed, low = speed_in(dips, length)
     return TokensAtLoad(batch=stays.batch, home=stays.home, tokens=tokens, speed=speed, low=low, dips=round(dips.dips))
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from math import exp, hypot, inf, log, sqrt
 from typing import Final
 
-from specdec_operator.guard.dips import KindTotals, OtherDips, at_home
+from specdec_operator.guard.dips import DipTotals, KindTotals, OtherDips, at_home
 from specdec_operator.guard.off_cost import BesideSteps, OffCost
 from specdec_operator.guard.totals import added, faded
 
@@ -58,6 +58,24 @@ class DipSpan:
 
 
 _NO_TIME: Final = DipSpan()
+FEWEST_IN_STEPS: Final = 1000.0
+"""Requests in steps, summed up, from which on the tokens of a step are known at a load."""
+_LEAST_RATIO: Final = 0.01
+"""A smaller share of the seconds of a step is of no engine."""
+
+
+def is_tried(dips: DipTotals) -> bool:
+    """Whether dips at another number of tokens are enough to compare it."""
+    return dips.dips >= FEWEST_DIPS and dips.ratios > _LEAST_RATIO * dips.dips
+
+
+def speed_in(dips: DipTotals, length: float) -> tuple[float, float]:
+    """The speed of what was tried in dips, times that of the steps around them, and its lower bound. length: tokens of
+    its steps, times those of the others.
+    """
+    ratio = dips.ratios / dips.dips
+    speed = length / ratio
+    return speed, speed * exp(-width(dips.dips) * sqrt(dips.variance) / ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
