@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from math import exp, sqrt
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from hack import machine
@@ -82,18 +82,23 @@ def shown(scene: DipScene, seed: int) -> float | None:
         count = int(draw.poisson(share * WINDOW / (STEPS * STEP)))
         ratios = np.maximum(0.01, mean * (1 + SCATTER * draw.standard_normal(count)))
         dips += count
-        totals = DipTotals(
-            seconds=WINDOW,
-            requests=WINDOW / STEP,
-            tokens=LENGTH * WINDOW / STEP,
-            dips=count,
-            ratios=float(ratios.sum()),
-            squares=float((ratios * ratios).sum()),
-        )
-        found = found.plus(DipSpan(kinds={(4, 1): totals}, seconds=WINDOW))
+        found = found.plus(window_of(ratios))
         if (gain := found.gain) is not None and gain.high < 1:
             return (number + 1) * WINDOW / 60
     return None
+
+
+def window_of(ratios: Any, pods: int = 1) -> DipSpan:
+    """A window of so many pods at one load, with these ratios of their dips."""
+    totals = DipTotals(
+        seconds=WINDOW * pods,
+        requests=WINDOW * pods / STEP,
+        tokens=LENGTH * WINDOW * pods / STEP,
+        dips=float(ratios.size),
+        ratios=float(ratios.sum()),
+        squares=float((ratios * ratios).sum()),
+    )
+    return DipSpan(kinds={(4, 1): totals}, seconds=WINDOW)
 
 
 def result(scene: DipScene, services: int, executor: Executor) -> DipScenes:

@@ -21,8 +21,7 @@ from typing import Any, Final
 import numpy as np
 from hack import machine
 
-from lab.guard.dips import LENGTH, SCATTER, STEP, WINDOW
-from specdec_operator.guard.dips import DipTotals
+from lab.guard.dips import LENGTH, SCATTER, STEP, WINDOW, window_of
 from specdec_operator.guard.gain import DipEvidence, DipSpan
 from specdec_operator.guard.off_cost import BesideSteps, OffCost, off_cost_of
 from specdec_operator.guard.off_steps import StepTotals
@@ -121,15 +120,7 @@ def _dips(draw: np.random.Generator, scene: OffScene, counts: Any, wanders: Any)
     """The dips of a window, over all pods."""
     mean = np.repeat(scene.true / scene.cost / LENGTH * wanders, counts)
     seen = np.maximum(0.01, mean * (1 + SCATTER * draw.standard_normal(mean.size)))
-    totals = DipTotals(
-        seconds=WINDOW * scene.pods,
-        requests=WINDOW * scene.pods / STEP,
-        tokens=LENGTH * WINDOW * scene.pods / STEP,
-        dips=float(counts.sum()),
-        ratios=float(seen.sum()),
-        squares=float((seen * seen).sum()),
-    )
-    return DipSpan(kinds={(4, 1): totals}, seconds=WINDOW)
+    return window_of(seen, scene.pods)
 
 
 def _steps(seconds: float, number: float) -> Mapping[int, StepTotals]:
