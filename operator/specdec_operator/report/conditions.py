@@ -90,6 +90,11 @@ class Findings:
         """
         return self.tokens if self.dial.request is None else self.dial.drafted
 
+    @property
+    def positions(self) -> tuple[float, ...]:
+        """What the last window accepted by position; nothing while not all drafts have the same number of positions."""
+        return () if self.judged is None or self.state.adapted_rows else self.judged.evidence.accepted_per_position
+
 
 Wanted = tuple[str, str, str]
 """Status, reason, message."""

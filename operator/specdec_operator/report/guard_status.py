@@ -17,7 +17,6 @@ from specdec_operator.guard.state import State
 from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.tries import retry_at
 from specdec_operator.guard.what_if import Advice, Fewer
-from specdec_operator.guard.window import Evidence
 from specdec_operator.report.conditions import Findings
 from specdec_operator.schema import guard_status, status
 
@@ -46,16 +45,11 @@ def acceptance_of(found: Findings, before: Mapping[str, Any]) -> status.Acceptan
         length=round(evidence.acceptance_length, 2),
         drafts=round(evidence.drafts),
         draft_tokens=round(evidence.draft_tokens),
-        per_position=[round(value / evidence.drafts, 2) for value in _positions(found, evidence)],
+        per_position=[round(value / evidence.drafts, 2) for value in found.positions],
         drafted_share=None if evidence.drafted_share is None else round(evidence.drafted_share, 2),
         window_seconds=round(evidence.seconds, 1),
         pods=evidence.pods,
     )
-
-
-def _positions(found: Findings, evidence: Evidence) -> tuple[float, ...]:
-    """What was accepted by position; nothing while not all drafts have the same number of positions."""
-    return () if found.state.adapted_rows else evidence.accepted_per_position
 
 
 def performance_of(found: Findings, before: Mapping[str, Any]) -> status.Performance | None:

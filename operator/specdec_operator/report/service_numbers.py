@@ -214,9 +214,7 @@ def _window(judged: Judged, found: Findings) -> WindowMetrics:
     evidence, against, verdict, drafts = judged.evidence, judged.comparison, judged.verdict, judged.evidence.drafts
     gain, limits, seen = judged.gain, found.thresholds, yield_of(judged, is_baseline=found.plan.speculation is None)
     silent = limits is None or limits.silent
-    by_load = found.state.adapted_rows  # then not all drafts have the same positions
-    positions = () if by_load else evidence.accepted_per_position[:MOST_POSITIONS]
-    rates = (each / drafts for each in positions) if drafts else ()
+    rates = (each / drafts for each in found.positions[:MOST_POSITIONS]) if drafts else ()
     return WindowMetrics(
         acceptance_rate=evidence.acceptance_rate,
         acceptance_length=evidence.acceptance_length,
