@@ -175,7 +175,8 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
             totals[name] += value
     speculative = _is_speculative(totals)
     seconds, timed, requests = _timed(totals)
-    dips = totals_of(samples)
+    clock = [each for each in samples if each[0].startswith(metrics.CLOCK)]
+    dips = totals_of(clock)
     return Counters(
         drafts=totals[metrics.DRAFTS],
         draft_tokens=totals[metrics.DRAFT_TOKENS],
@@ -192,8 +193,8 @@ def counters_of(samples: Iterable[Sample]) -> Counters:
         speculative=speculative,
         side=_side(totals),
         dips=dips,
-        other_dips=other_dips_of(samples) if dips else OtherDips(),
-        off_steps=off_steps_of(samples),
+        other_dips=other_dips_of(clock) if dips else OtherDips(),
+        off_steps=off_steps_of(clock),
     )
 
 
