@@ -1,34 +1,37 @@
 """`specdec measure NAME`: speculation against the baseline on a cluster, on the same requests."""
 
-import asyncio
-import signal
 import sys
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from specdec_command.cli.connect import INTERRUPTED, Kubeconfig, Namespace, checked
+from specdec_command.cli.connect import Kubeconfig, Namespace, checked
 from specdec_command.cli.input import as_json, duration, stop
+from specdec_command.cli.requests import (
+    MaxTokens,
+    Production,
+    Source,
+    Temperature,
+    TopP,
+    concurrencies_of,
+    finished,
+    folder_of,
+    prompts_of,
+    sampling_of,
+)
 from specdec_command.measure.benchmark import BenchmarkOrder, Job
-from specdec_command.measure.prompts import Prompt, digest, parse
-from specdec_command.measure.requests import Sampling
-from specdec_operator.errors import Invalid, OperatorError
+from specdec_command.measure.prompts import digest
 
 if TYPE_CHECKING:
     from specdec_command.measure.compare import Measurement
 
-_BUILT_IN: Final = ("code", "chat")
 _WIDTH_IN_A_FILE: Final = 110
 _CONCURRENCIES: Final = "1,4,8"
 _SLOWEST, _FASTEST = 0.01, 1000.0
 
 Name = Annotated[str, typer.Argument(help="The service to measure.", callback=checked)]
-Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="The prompts to send.")]
 Concurrencies = Annotated[
     str | None,
     typer.Option("--concurrency", help="Numbers of concurrent requests, one comparison each. Default: 1,4,8, or none."),
@@ -36,15 +39,7 @@ Concurrencies = Annotated[
 Rates = Annotated[
     str | None, typer.Option("--rate", help="Requests per second that arrive at random times, one comparison each.")
 ]
-Production = Annotated[
-    bool, typer.Option("--production-sampling", help="Sample as the engine does by default, not greedily.")
-]
-Temperature = Annotated[
-    float | None, typer.Option(min=0, max=2, help="Temperature of each request. Implies --production-sampling.")
-]
-TopP = Annotated[float | None, typer.Option(min=0.001, max=1, help="top_p of each request; likewise.")]
 Repeats = Annotated[int, typer.Option(min=5, help="How often each side gets all prompts.")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=2, help="Maximum length of an answer, in tokens.")]
 InPlace = Annotated[
     bool, typer.Option("--in-place", help="Make no twin: the service itself runs as baseline for the second half.")
 ]
@@ -71,9 +66,8 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
 ) -> None:
     """Measure a service with speculation against a baseline service, which is created for this and removed again."""
     now, rates = datetime.now(UTC), _rates(rate)
-    levels = () if rates and concurrency is None else _levels(concurrency or _CONCURRENCIES)
-    requests = _prompts(prompts, most=max(levels, default=1))
-    greedy = not production_sampling and temperature is None and top_p is None
+    levels = () if rates and concurrency is None else concurrencies_of(concurrency or _CONCURRENCIES)
+    requests = prompts_of(prompts, most=max(levels, default=1))
     order = BenchmarkOrder(
         source=prompts,
         prompts=len(requests),
@@ -83,41 +77,18 @@ def measure(  # noqa: PLR0913 - one parameter is one option of the command line
         max_tokens=max_tokens,
         in_place=in_place,
         rates=rates,
-        sampling=Sampling(greedy=greedy, temperature=temperature, top_p=top_p),
+        sampling=sampling_of(production_sampling, temperature, top_p),
     )
     at = f"{now:%F %T} UTC"
     job = Job(namespace=namespace, name=name, order=order, prompts=requests, at=at, room=duration("--room", room))
-    with _folder(output or Path(f"measure-{name}-{now:%Y%m%dT%H%M%SZ}")) as folder:
+    with folder_of(output or Path(f"measure-{name}-{now:%Y%m%dT%H%M%SZ}")) as folder:
         _show(_measured(job, kubeconfig), folder)
 
 
 def _measured(job: Job, kubeconfig: str | None) -> "Measurement":
-    """The measurement. Exits with 1 if there is none, and with 130 if the user stopped it."""
     from specdec_command.measure.run import run  # noqa: PLC0415 - its HTTP client takes a second to load
 
-    try:
-        return asyncio.run(_until_stopped(run(job, kubeconfig, lambda words: typer.echo(words, err=True))))
-    except OperatorError as error:
-        raise stop(error.message, 1) from error
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise stop("stopped; there is no report", INTERRUPTED) from None
-
-
-async def _until_stopped(work: Coroutine[Any, Any, "Measurement"]) -> "Measurement":
-    """Does the work. SIGTERM ends it as Ctrl-C does: it puts back what it changed. A second Ctrl-C does not wait."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
-
-
-def _levels(text: str) -> tuple[int, ...]:
-    try:
-        levels = tuple(dict.fromkeys(int(each) for each in text.split(",")))
-    except ValueError:
-        levels = ()
-    if not levels or min(levels) < 1:
-        raise stop(f"--concurrency {text!r}: must be whole numbers from 1 with commas between, such as 1,4,8")
-    return levels
+    return finished(run(job, kubeconfig, lambda words: typer.echo(words, err=True)))
 
 
 def _rates(text: str | None) -> tuple[float, ...]:
@@ -129,41 +100,6 @@ def _rates(text: str | None) -> tuple[float, ...]:
         rule = f"must be numbers from {_SLOWEST:g} to {_FASTEST:g} with commas between, such as 0.5,2"
         raise stop(f"--rate {text!r}: {rule}")
     return rates
-
-
-def _prompts(source: str, *, most: int) -> tuple[Prompt, ...]:
-    """The prompts of a built-in set or of a file. Exits with 2 where they cannot be asked."""
-    try:
-        prompts = parse(_text(source), source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise stop(f"--prompts {source}: {error}; built-in sets are {', '.join(_BUILT_IN)}") from error
-    except Invalid as error:
-        raise stop(f"--prompts {error.message}") from error
-    if len(prompts) < most:
-        rule = f"{len(prompts)} prompts are too few for {most} concurrent requests; pass more, or lower --concurrency"
-        raise stop(f"--prompts {source}: {rule}")
-    return prompts
-
-
-def _text(source: str) -> str:
-    if source in _BUILT_IN:
-        return (resources.files("specdec_command.measure") / "data" / f"{source}.jsonl").read_text(encoding="utf-8")
-    return Path(source).read_text(encoding="utf-8")
-
-
-@contextmanager
-def _folder(path: Path) -> Iterator[Path]:
-    """The folder of the report, there before anything is measured; an empty one that was made here does not stay."""
-    made = not path.exists()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise stop(f"--output {path}: {error}") from error
-    try:
-        yield path
-    finally:
-        if made and not any(path.iterdir()):
-            path.rmdir()
 
 
 def _show(measurement: "Measurement", folder: Path) -> None:

@@ -72,26 +72,14 @@ def _between(before: Counters, after: Counters) -> Drafting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
-    """All prompts, asked once. seconds: from the first request to the end of the last answer. cache_used: mean share of
-    the KV cache in use meanwhile; None if it was not read.
+class AnsweredPrompts:
+    """Prompts, asked once. seconds: from the first request to the end of the last answer. drafting: of the engines
+    meanwhile.
     """
 
-    turn: BenchmarkRound
     seconds: float
     answers: tuple[Answer, ...]
     drafting: Drafting
-    cache_used: float | None = None
-
-    @property
-    def cache_reading(self) -> CacheReading | None:
-        """What was drafted while so much of the cache was in use; None if that is unknown."""
-        if self.cache_used is None:
-            return None
-        done = self.drafting
-        return CacheReading(
-            used=self.cache_used, drafts=done.drafts, draft_tokens=done.drafted, accepted_tokens=done.accepted
-        )
 
     @property
     def tokens(self) -> int:
@@ -100,7 +88,7 @@ class Repeat:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the whole repeat."""
+        """Of the whole time."""
         return self.tokens / self.seconds
 
     @property
@@ -113,6 +101,24 @@ class Repeat:
         """Median seconds per output token; None where every answer had one token only."""
         times = [each.per_token for each in self.answers if each.per_token is not None]
         return median(times) if times else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat(AnsweredPrompts):
+    """All prompts, asked once. cache_used: mean share of the KV cache in use meanwhile; None if it was not read."""
+
+    turn: BenchmarkRound
+    cache_used: float | None = None
+
+    @property
+    def cache_reading(self) -> CacheReading | None:
+        """What was drafted while so much of the cache was in use; None if that is unknown."""
+        if self.cache_used is None:
+            return None
+        done = self.drafting
+        return CacheReading(
+            used=self.cache_used, drafts=done.drafts, draft_tokens=done.drafted, accepted_tokens=done.accepted
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,17 +186,18 @@ def _level(load: Load, repeats: Sequence[Repeat]) -> Level:
     return Level(
         load=load,
         repeats=len(pairs),
-        speculating=_figures(speculating),
-        plain=_figures(baseline),
+        speculating=figures(speculating),
+        plain=figures(baseline),
         first_token=ratio([p.first_token / s.first_token for s, p in pairs]),
         per_token=ratio(per_token) if per_token else None,
         tokens_per_second=ratio([s.tokens_per_second / p.tokens_per_second for s, p in pairs]),
-        equal=_equal(pairs),
-        plain_again=_equal(list(pairwise(baseline))),
+        equal=equal(pairs),
+        plain_again=equal(list(pairwise(baseline))),
     )
 
 
-def _figures(repeats: Sequence[Repeat]) -> SideFigures:
+def figures(repeats: Sequence[AnsweredPrompts]) -> SideFigures:
+    """Medians and quartiles over repeats, and the sum of what was drafted."""
     return SideFigures(
         first_token=spread([each.first_token for each in repeats]),
         per_token=_spread([each.per_token for each in repeats]),
@@ -205,7 +212,8 @@ def _spread(values: Sequence[float | None]) -> Quartiles | None:
     return spread(numbers) if numbers else None
 
 
-def _equal(pairs: Sequence[tuple[Repeat, Repeat]]) -> Equal:
+def equal(pairs: Sequence[tuple[AnsweredPrompts, AnsweredPrompts]]) -> Equal:
+    """How many answers of two repeats of the same prompts are the same text."""
     alike = [
         one.text == other.text for left, right in pairs for one, other in zip(left.answers, right.answers, strict=True)
     ]

@@ -164,8 +164,8 @@ def context(service: Object, at: str, speculating: Running, baseline: Running) -
         at=at,
         namespace=service["metadata"]["namespace"],
         name=service["metadata"]["name"],
-        model=_place(spec["model"]),
-        draft=_place(speculation.get("draft") or {}) or "none",
+        model=place_of(spec["model"]),
+        draft=place_of(speculation.get("draft") or {}) or "none",
         method=serving.get("method") or speculation["method"],
         tokens=serving.get("tokens"),
         speculation=speculation,
@@ -176,5 +176,6 @@ def context(service: Object, at: str, speculating: Running, baseline: Running) -
     )
 
 
-def _place(part: Object) -> str:
+def place_of(part: Object) -> str:
+    """The place of a model, as a spec has it; empty for none."""
     return ", folder ".join(each for each in (part.get("uri", ""), part.get("path", "")) if each)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specdec_command.measure.benchmark import WARM_UPS
 from specdec_command.measure.caveats import caveats
-from specdec_command.measure.compare import Level, Measurement, Repeat
+from specdec_command.measure.compare import AnsweredPrompts, Level, Measurement, Repeat
 from specdec_command.measure.context import NodeHardware, Running
 from specdec_command.measure.decision import decide, decide_all
 from specdec_command.measure.requests import sampling_used
@@ -172,32 +172,40 @@ def document(measurement: Measurement) -> dict[str, Any]:
         "context": context,
         "notes": list(caveats(measurement)),
         "decision": decide_all(measurement.levels).value,
-        "levels": [_with_properties(each) | {"decision": decide(each).value} for each in measurement.levels],
+        "levels": [with_properties(each) | {"decision": decide(each).value} for each in measurement.levels],
         "repeats": [_repeat(each) for each in measurement.repeats],
     }
 
 
-def _with_properties(value: Any) -> Any:
-    """Dataclasses as dictionaries of their fields and of what follows from them."""
+def with_properties(value: Any) -> Any:
+    """Dataclasses as dictionaries of their fields and of what follows from them, also those in tuples."""
+    if isinstance(value, tuple):
+        return [with_properties(each) for each in value]
     if not is_dataclass(value):
         return value
     derived = (name for name, part in vars(type(value)).items() if isinstance(part, property))
-    return {name: _with_properties(getattr(value, name)) for name in (*(each.name for each in fields(value)), *derived)}
+    return {name: with_properties(getattr(value, name)) for name in (*(each.name for each in fields(value)), *derived)}
 
 
 def _repeat(repeat: Repeat) -> dict[str, Any]:
-    """One repeat, each answer's times with it; of the texts only digests: they may be private."""
     return {
         "side": repeat.turn.side.value,
         "concurrency": repeat.turn.load.concurrency,
         "rate": repeat.turn.load.rate,
         "repeat": repeat.turn.repeat,
+        **repeat_document(repeat),
+        "cache_used": repeat.cache_used,
+    }
+
+
+def repeat_document(repeat: AnsweredPrompts) -> dict[str, Any]:
+    """One repeat, each answer's times with it; of the texts only digests: they may be private."""
+    return {
         "seconds": repeat.seconds,
         "tokens_per_second": repeat.tokens_per_second,
         "first_token": repeat.first_token,
         "per_token": repeat.per_token,
         "drafting": asdict(repeat.drafting),
-        "cache_used": repeat.cache_used,
         "answers": [
             {
                 "tokens": each.tokens,

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import cycle, islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from specdec_command.measure.answer import Answer
 from specdec_command.measure.baseline import baseline_in_place, patience, separate_baseline, twin_of
@@ -20,7 +20,7 @@ from specdec_command.measure.benchmark import (
     interleaved,
     one_side,
 )
-from specdec_command.measure.compare import Measurement, Repeat, drafting
+from specdec_command.measure.compare import AnsweredPrompts, Measurement, Repeat, drafting
 from specdec_command.measure.context import Context, context
 from specdec_command.measure.prompts import Prompt
 from specdec_command.measure.requests import SEED, arrivals
@@ -32,6 +32,7 @@ _TIMEOUT: Final = 60.0
 _READ_EVERY: Final = 2.0
 _TRIES: Final = 3
 """How often one repeat is tried before the measurement ends."""
+_Asked = TypeVar("_Asked", bound=AnsweredPrompts)
 
 Repeats = list[tuple[Repeat, tuple[str, ...]]]
 """Each with why earlier tries of it were thrown away."""
@@ -89,38 +90,54 @@ def _place(load: Load) -> str:
 
 async def _repeat(turn: BenchmarkRound, service: MeasuredService, job: Job) -> tuple[Repeat, tuple[str, ...]]:
     """One repeat, and why earlier tries of it were thrown away. Raises Unmeasurable after three that were."""
-    thrown: list[str] = []
     if turn.first:
-        warm_ups = tuple(islice(cycle(job.prompts), WARM_UPS))
-        await _ask(warm_ups, service, job.order.request, concurrency=1)
+        await warm_up(service, job.prompts, job.order.request)
+    return await tried(
+        lambda: _once(turn, service, job), f"repeat {turn.repeat} of the {turn.side} side with {_place(turn.load)}"
+    )
+
+
+async def warm_up(service: MeasuredService, prompts: Sequence[Prompt], options: Mapping[str, Any]) -> None:
+    """Requests that count for nothing."""
+    await ask_all(tuple(islice(cycle(prompts), WARM_UPS)), service, options, concurrency=1)
+
+
+async def tried(once: Callable[[], Awaitable[_Asked]], place: str) -> tuple[_Asked, tuple[str, ...]]:
+    """What came of it, and why earlier tries were thrown away. Raises Unmeasurable after three that were."""
+    thrown: list[str] = []
     while True:
         try:
-            return await _once(turn, service, job), tuple(thrown)
+            return await once(), tuple(thrown)
         except Unanswered as error:
-            place = f"repeat {turn.repeat} of the {turn.side} side with {_place(turn.load)}"
             thrown.append(f"{place}: {error.message}")
             if len(thrown) == _TRIES:
                 raise Unmeasurable("TooManyFailures", f"{_TRIES} tries failed, the last: {thrown[-1]}") from error
 
 
 async def _once(turn: BenchmarkRound, service: MeasuredService, job: Job) -> Repeat:
+    async with _cache_use(service, watched=turn.side is Side.SPECULATING) as used:
+        asked = await answered(service, lambda: _answers(turn, service, job))
+    return Repeat(
+        turn=turn,
+        seconds=asked.seconds,
+        answers=asked.answers,
+        drafting=asked.drafting,
+        cache_used=sum(used) / len(used) if used else None,
+    )
+
+
+async def answered(service: MeasuredService, ask: Callable[[], Awaitable[tuple[Answer, ...]]]) -> AnsweredPrompts:
+    """What came of requests between two readings of the counters, of a service that stays as it is meanwhile."""
     await service.check_unchanged()
     before = await service.counters()
     begun = time.perf_counter()
-    async with _cache_use(service, watched=turn.side is Side.SPECULATING) as used:
-        answers = await _answers(turn, service, job)
+    answers = await ask()
     seconds = time.perf_counter() - begun
     await service.check_unchanged()
     drafted = drafting(before, await service.counters())
     if drafted is None:
         raise Unanswered("Restarted", "an engine restarted, or the set of pods changed")
-    return Repeat(
-        turn=turn,
-        seconds=seconds,
-        answers=answers,
-        drafting=drafted,
-        cache_used=sum(used) / len(used) if used else None,
-    )
+    return AnsweredPrompts(seconds=seconds, answers=answers, drafting=drafted)
 
 
 @asynccontextmanager
@@ -150,7 +167,7 @@ async def _answers(turn: BenchmarkRound, service: MeasuredService, job: Job) -> 
     """The answers of a repeat. Both sides of one have the same times of arrival."""
     options, load = job.order.request, turn.load
     if load.rate is None:
-        return await _ask(job.prompts, service, options, concurrency=load.concurrency or 1)
+        return await ask_all(job.prompts, service, options, concurrency=load.concurrency or 1)
     return await _ask_at(arrivals(len(job.prompts), load.rate, SEED + turn.repeat), job.prompts, service, options)
 
 
@@ -172,7 +189,7 @@ async def _ask_at(
     return tuple(each.result() for each in tasks)
 
 
-async def _ask(
+async def ask_all(
     prompts: Sequence[Prompt], service: MeasuredService, options: Mapping[str, Any], *, concurrency: int
 ) -> tuple[Answer, ...]:
     """The answers, in the order of the prompts. Clients take the next prompt as soon as they have their answer.

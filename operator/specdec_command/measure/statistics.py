@@ -56,14 +56,14 @@ def spread(values: Sequence[float]) -> Quartiles:
     return Quartiles(median=median(values), low=quantile(values, 0.25), high=quantile(values, 0.75))
 
 
-def ratio(values: Sequence[float]) -> Ratio:
-    """The median of ratios with the narrowest interval of them that is 95 % sure, or the widest that there is.
+def ratio(values: Sequence[float], wanted: float = _WANTED) -> Ratio:
+    """The median of ratios with the narrowest interval of them that is so sure (95 %), or the widest that there is.
 
     The interval reaches from the k-th smallest to the k-th largest ratio. It misses the true median only when all but
     k - 1 ratios fall on one side of it, each with chance 1/2: all five of five do so in 6 % of cases.
     """
     ordered, count = sorted(values), len(values)
-    cut = max((k for k in range(1, count // 2 + 1) if _sure(count, k) >= _WANTED), default=1)
+    cut = max((k for k in range(1, count // 2 + 1) if _sure(count, k) >= wanted), default=1)
     return Ratio(median=median(ordered), low=ordered[cut - 1], high=ordered[-cut], confidence=max(0, _sure(count, cut)))
 
 

@@ -21,7 +21,7 @@ def _shown(spread: Quartiles | None, digits: int, scale: float = 1) -> str:
     return f"{median} ({low} to {high})"
 
 
-def _times(ratio: Ratio | None) -> str:
+def times(ratio: Ratio | None) -> str:
     """A ratio with its interval, and whether the difference is resolved."""
     if ratio is None:
         return "-"
@@ -46,7 +46,7 @@ def rows(level: Level, *, greedy: bool) -> Iterator[tuple[str, str, str, str]]:
     """Each figure at one load: its name, of the speculating side, of the plain side, and the ratio."""
     for name, field, digits, scale in _FIGURES:
         one, other = (_shown(getattr(side, field), digits, scale) for side in (level.speculating, level.plain))
-        yield name, one, other, _times(getattr(level, field)) if hasattr(level, field) else ""
+        yield name, one, other, times(getattr(level, field)) if hasattr(level, field) else ""
     if greedy:
         yield "answers equal to the baseline's", _equal(level.equal), _equal(level.plain_again), ""
 
