@@ -26,7 +26,7 @@ ENGINE = _sources("runtime/specdec_engine")
 
 PURE = (
     *("api", "engine", "staging", "guard", "schema", "guest", "observe", "downloads", "render", "report", "shell"),
-    *("replay", "advice", "validation", "importing", "display", "measure", "doctor", "endpoint", "web"),
+    *("replay", "advice", "validation", "importing", "display", "measure", "tune", "doctor", "endpoint", "web"),
 )
 VALUE_MODULES = frozenset(
     (
@@ -62,6 +62,8 @@ BORROWED = {
     "measure/report.py": {"shlex"},
     "measure/requests.py": {"random"},
     "measure/table.py": {"rich"},
+    "tune/order.py": {"random"},
+    "tune/report.py": {"rich"},
     "observe/pods.py": {"datetime"},
     "replay": {"gzip", "pathlib"},
     "staging/compatibility.py": {"pathlib"},
@@ -77,8 +79,8 @@ BORROWED = {
 """What else pure code may import: parsers of text, and the doors to the package's own tables and programs."""
 PROGRAM = tuple(f"downloads/program/{name}.py" for name in ("failure", "claim", "fetch"))
 """Travels as text into the staging Job and runs there: it is all I/O, and the operator never imports it."""
-MEASURE_SHELL = tuple(f"measure/{name}.py" for name in ("service", "baseline", "run"))
-"""What `specdec measure` does to a cluster; the rest of its package decides and reports."""
+MEASURE_SHELL = (*(f"measure/{name}.py" for name in ("service", "baseline", "run")), "tune/run.py")
+"""What `specdec measure` and `specdec tune` do to a cluster; the rest of their packages decides and reports."""
 ENDPOINT_SHELL = ("endpoint/probe.py", "endpoint/troubles.py")
 """What `specdec check` asks of a server, and what its client's errors mean."""
 SHELL = (*PROGRAM, *MEASURE_SHELL, *ENDPOINT_SHELL, "doctor/gather.py", "validation/check.py", "web/server.py")
@@ -115,6 +117,7 @@ DOORS = {
         "measure/run.py",
         "measure/baseline.py",
         "measure/service.py",
+        "tune/run.py",
         "process/clock.py",
     },
     "os": {"settings.py", "leadership/holding.py"},
@@ -148,6 +151,7 @@ ORDER = {
     "importing": "what people run today as a service",
     "display": "values in words, for the command and the page",
     "measure": "a service against its twin",
+    "tune": "a service against itself, with other numbers of draft tokens",
     "doctor": "what is wrong in a cluster",
     "endpoint": "a running engine, by HTTP alone",
     "web": "the page of one process",

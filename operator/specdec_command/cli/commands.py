@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "import": "import_:import_",
         "guard": "guard:guard",
         "measure": "measure:measure",
+        "tune": "tune:tune",
         "preflight": "preflight:preflight",
         "replay": "replay:replay",
         "demo": "demo:demo",

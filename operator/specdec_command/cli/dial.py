@@ -18,8 +18,8 @@ from specdec_command.cli.connect import (
     seconds_of,
     services,
 )
+from specdec_command.tune.dial import annotation, ended, without_dial
 from specdec_operator import names
-from specdec_operator.api.times import to_time
 from specdec_operator.display.describe import NO_OPERATOR
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.errors import Unavailable
@@ -45,37 +45,6 @@ Value = Annotated[
 Ends = Annotated[str, typer.Option("--for", metavar="DURATION", help="How long, such as 10m. Default: until reset.")]
 Why = Annotated[str, typer.Option(help="The reason, in a short text. The status shows it.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until all pods follow. The exit code is 1 if they do not.")]
-
-
-def annotation(value: str, seconds: float | None, why: str, now: float) -> str | None:
-    """The annotation that asks for it; None: it is taken off. seconds: how long; None: without end."""
-    if value == "reset":
-        return None
-    ends = "" if seconds is None else f" until {to_time(now + seconds)}"
-    line = Untrusted(why).text
-    return f"{value}{ends} {line}".rstrip()
-
-
-def ended(service: Untrusted, value: str) -> tuple[bool, str] | None:
-    """Whether the pods follow, with a sentence; None while it is open, or while the status is of another value."""
-    dial = service.of("status", "dial")
-    if value == "reset":
-        return None if dial.there else (True, "the dial is not set, so each pod goes back to its flags")
-    if dial.of("reason").text == "Refused":
-        return False, dial.of("message").text
-    pods, follow = dial.of("pods").value, dial.of("inForce").value
-    if pods and pods == follow and dial.of("tokens").value == (0 if value == "off" else int(value)):
-        return True, f"{follow} of {pods} pods follow: {dial.of('message').text}"
-    return None
-
-
-def without_dial(service: Untrusted) -> str:
-    """Why no pod of a service has a dial, by its spec; empty if some may."""
-    if service.of("spec", "deploymentRef").there:
-        return "the operator writes nothing to the pods of a Deployment, so no pod has a dial"
-    guards = service.of("spec", "inferenceServiceRef").there  # whose own flags ask for speculation
-    asks = guards or service.of("spec", "speculation").there
-    return "" if asks else "the service requests no speculation, so no pod has a dial"
 
 
 def dial(

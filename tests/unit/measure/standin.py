@@ -1,4 +1,5 @@
-"""A stand-in for an API server with operator, kubelet and vLLM behind it, for what `specdec measure` asks of them.
+"""A stand-in for an API server with operator, kubelet and vLLM behind it, for what `specdec measure` and `tune` ask of
+them.
 
 It is plain HTTP on loopback. A service that is made is served at once; what else may happen is set by its fields.
 """
@@ -14,7 +15,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from specdec_operator.names import OWNER_LABEL, REVISION_LABEL, ROLLBACK_ANNOTATION
+from specdec_operator.names import DIAL_ANNOTATION, OWNER_LABEL, REVISION_LABEL, ROLLBACK_ANNOTATION
 
 Object = dict[str, Any]
 NAMESPACE = "team-a"
@@ -60,6 +61,8 @@ class StandIn:
 
     no_room: the twin's pod is never scheduled. failing: which requests, by number, are answered with HTTP 503.
     taken_out_after: requests after which the guard takes speculation out. nodes: whether nodes may be read.
+    dial: draft tokens that the dial is set to. follows: whether the pods do so. turned_after: requests after which
+    another user resets it.
     """
 
     services: dict[str, Object] = field(default_factory=dict)
@@ -71,6 +74,10 @@ class StandIn:
     failing: Container[int] = ()
     taken_out_after: int = 10**9
     nodes: bool = True
+    dial: int | None = None
+    follows: bool = True
+    turned_after: int = 10**9
+    drafts: dict[str, float] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -136,10 +143,21 @@ class StandIn:
         found = self.services[request.match_info["name"]]
         annotations = (await request.json())["metadata"]["annotations"]
         self.annotated.append(annotations)
+        if DIAL_ANNOTATION in annotations:
+            self._turn(found, annotations[DIAL_ANNOTATION])
+            return web.json_response(found)
         rolled_back = ROLLBACK_ANNOTATION in annotations
         found["status"] = status("RolledBack" if rolled_back else "Watching", speculating=not rolled_back)
         found["status"]["guard"]["handledRetry"] = next(iter(annotations.values()))
         return web.json_response(found)
+
+    def _turn(self, found: Object, text: str | None) -> None:
+        """The dial, followed at once."""
+        self.dial = None if text is None else int(text.split()[0])
+        follow = {"tokens": self.dial, "pods": 1, "inForce": int(self.follows), "message": "1 of 1 pods follow"}
+        found["status"].pop("dial", None)
+        if self.dial is not None:
+            found["status"]["dial"] = follow
 
     async def _delete(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -182,11 +200,15 @@ class StandIn:
         tokens = self.tokens.get(name, 0.0)
         lines = [f"vllm:generation_tokens_total {tokens}"]
         if self._speculates(name):
+            drafts = self.drafts.get(name, 0.0)
             lines += [
-                f"vllm:spec_decode_num_drafts_total {tokens / 4}",
-                f"vllm:spec_decode_num_draft_tokens_total {tokens}",
-                f"vllm:spec_decode_num_accepted_tokens_total {tokens * 0.75}",
-                f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{position="0"}} {tokens / 4}',
+                f"vllm:spec_decode_num_drafts_total {drafts / 4}",
+                f"vllm:spec_decode_num_draft_tokens_total {drafts}",
+                f"vllm:spec_decode_num_accepted_tokens_total {drafts * 0.75}",
+                *(
+                    f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{position="{place}"}} {drafts * 0.75 / 4}'
+                    for place in range(4)
+                ),
             ]
         return web.Response(text="\n".join(lines) + "\n")
 
@@ -198,6 +220,8 @@ class StandIn:
         if len(self.requests) >= self.taken_out_after:
             words = {"reason": "AcceptanceRateLow", "message": "0.10 < 0.50"}
             self.services[name]["status"] = status("Responding", speculating=False, **words)
+        if len(self.requests) == self.turned_after:
+            self._turn(self.services[name], None)
         return await self._stream(request, name, chat="messages" in body)
 
     async def _stream(self, request: web.Request, name: str, *, chat: bool) -> web.StreamResponse:
@@ -207,13 +231,14 @@ class StandIn:
         words = ["word "] * _TOKENS
         if chat:
             await _send(answer, {"choices": [{"delta": {"role": "assistant", "content": ""}}]})
-        step = 2 if self._speculates(name) else 1
+        step = 2 if self._speculates(name) and self.dial != 0 else 1
         for index in range(0, _TOKENS, step):
             await asyncio.sleep(0.002)
             text = "".join(words[index : index + step])
             await _send(answer, {"choices": [{"delta": {"content": text}} if chat else {"text": text}]})
         await _send(answer, {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": _TOKENS}})
         self.tokens[name] = self.tokens.get(name, 0.0) + _TOKENS
+        self.drafts[name] = self.drafts.get(name, 0.0) + (0 if self.dial == 0 else _TOKENS)
         await answer.write(b"data: [DONE]\n\n")
         return answer
 

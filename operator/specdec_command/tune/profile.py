@@ -1,0 +1,113 @@
+"""The acceptance of a draft as `speculation_profile.json`, the file that NVIDIA's Model Optimizer puts beside a draft
+(version 1.0, NVIDIA/Model-Optimizer#2247), for tools that predict speeds from it. Pure.
+
+Its lengths count the target's own token too: length 1 is a step of which no draft token was accepted.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from specdec_command.measure.compare import Drafting, total
+from specdec_command.tune.tuning import Tuning
+
+FILE: Final = "speculation_profile.json"
+_VERSION: Final = "1.0"
+_TOLERANCE: Final = 0.02
+"""By how much the mean may differ from what the rates by position come to, before the check in the file fails."""
+_IN_A_CHAIN: Final = frozenset({"eagle", "eagle3", "draft_model"})
+"""Methods whose first tokens are the same with fewer of them: one measurement shows the length at each smaller K."""
+
+
+def profile_of(tuning: Tuning) -> dict[str, Any] | None:
+    """The profile, by all rounds with the requested number of tokens; None if the engines showed no positions."""
+    context = tuning.context
+    drafted = _drafted(tuning, context.requested)
+    rates = drafted.by_position[: context.requested]
+    if not drafted.drafts or not rates or drafted.length is None:
+        return None
+    marginal = [*rates, *[0.0] * (context.requested - len(rates))]
+    chain = context.method in _IN_A_CHAIN and not context.speculation.get("parallelDrafting")
+    return {
+        "schema_version": _VERSION,
+        "measured": True,
+        "producer": "specdec tune",
+        "method": context.method,
+        "draft_checkpoint": {"id": context.draft} if context.draft else None,
+        "target_model": {"id": context.model},
+        "num_speculative_tokens": context.requested,
+        "block_size": None,
+        "max_supported_k": context.requested,
+        "verification_method": "longest_prefix",
+        "conditional_accept_rates": [*map(_short, _conditional(marginal))],
+        "marginal_accept_rates": [*map(_short, marginal)],
+        "mean_accept_length": _short(drafted.length),
+        "mean_accept_length_per_request": None,
+        "accept_length_model": "chain_analytic" if chain else "measured_per_k",
+        "accept_length_by_k": _by_tokens(tuning),
+        "acceptance_length_histogram": _histogram(drafted),
+        "per_category": None,
+        "measurement_conditions": _conditions(tuning),
+        "validation": _validation(drafted.length, marginal),
+    }
+
+
+def _drafted(tuning: Tuning, tokens: int) -> Drafting:
+    return total(each.drafting for each in tuning.repeats if each.turn.tokens == tokens)
+
+
+def _conditional(marginal: Sequence[float]) -> list[float]:
+    """Of drafts whose tokens before a position were accepted: the share whose token there was too."""
+    return [later / earlier if earlier else 0.0 for earlier, later in pairwise((1.0, *marginal))]
+
+
+def _by_tokens(tuning: Tuning) -> dict[str, float]:
+    """Tokens of a step with a draft, for each number of tokens that was tried."""
+    lengths = {each: _drafted(tuning, each).length for each in sorted({turn.turn.tokens for turn in tuning.repeats})}
+    return {str(tokens): _short(length) for tokens, length in lengths.items() if tokens and length is not None}
+
+
+def _histogram(drafted: Drafting) -> dict[str, int]:
+    """Number of steps of each length."""
+    reached = (drafted.drafts, *drafted.positions, 0.0)
+    return {str(length): round(here - further) for length, (here, further) in enumerate(pairwise(reached), start=1)}
+
+
+def _conditions(tuning: Tuning) -> dict[str, Any]:
+    order, running = tuning.order, tuning.context.running
+    return {
+        "dataset": order.source,
+        "dataset_digest": order.digest,
+        "concurrency": list(order.concurrencies),
+        "osl": order.max_tokens,
+        "sampling": {key: value for key, value in order.request.items() if key in ("temperature", "top_p", "seed")},
+        "engine": f"vllm {running.engine_version}",
+        "image": running.image,
+        "hardware": [dict(each.labels) or dict(each.capacity) for each in running.nodes],
+        "date": tuning.context.at,
+    }
+
+
+def _validation(length: float, marginal: Sequence[float]) -> Mapping[str, Any]:
+    """What a reader checks first: that the mean is that of the rates, and that no later position is accepted more."""
+    implied = 1 + sum(marginal)
+    wrong = [place for place, (earlier, later) in enumerate(pairwise(marginal), start=1) if later > earlier + 1e-9]
+    return {
+        "mean_consistency": {
+            "implied_mean_accept_length": _short(implied),
+            "reported_mean_accept_length": _short(length),
+            "abs_delta": _short(abs(implied - length)),
+            "tolerance": _TOLERANCE,
+            "passed": abs(implied - length) <= _TOLERANCE,
+        },
+        "marginal_monotonicity": {
+            "passed": not wrong,
+            "violations": [
+                {"position": place, "value": marginal[place], "previous": marginal[place - 1]} for place in wrong
+            ],
+        },
+    }
+
+
+def _short(value: float) -> float:
+    return round(value, 6)

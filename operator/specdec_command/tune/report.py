@@ -1,0 +1,142 @@
+"""A tuning as a table for the terminal, and as JSON with every round."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from specdec_command.measure.context import Object, Running, place_of
+from specdec_command.measure.report import repeat_document, with_properties
+from specdec_command.measure.statistics import Quartiles
+from specdec_command.measure.table import times
+from specdec_command.tune.patch import patch_of, problems_of
+from specdec_command.tune.tuning import TriedTokens, TuneContext, TunedLoad, Tuning
+
+_VERSION: Final = 1
+_STRANGERS: Final = 0.02
+"""Share of tokens from other requests than these, above which the report mentions other clients."""
+
+
+def context_of(service: Object, at: str, requested: int, running: Running) -> TuneContext:
+    """What is tuned, and on what."""
+    spec, status = service["spec"], service.get("status", {})
+    speculation, kserve = spec["speculation"], status.get("kserve", {})
+    return TuneContext(
+        at=at,
+        namespace=service["metadata"]["namespace"],
+        name=service["metadata"]["name"],
+        model=place_of(spec["model"]),
+        draft=place_of(speculation.get("draft") or {}),
+        method=status.get("serving", {}).get("method") or speculation["method"],
+        requested=requested,
+        speculation=speculation,
+        kserve=kserve.get("version", "unknown"),
+        running=running,
+    )
+
+
+def conclusions_of(tuning: Tuning) -> Iterator[str]:
+    """The best number at each load, and what to change."""
+    for each in tuning.loads:
+        yield f"With {each.load.words}: {each.tokens or 'no'} draft tokens: {each.why}."
+    patch = patch_of(tuning.loads, tuning.context.requested)
+    if not patch:
+        yield f"Nothing to change: {tuning.context.requested} draft tokens at each load."
+    elif patch["spec"]["speculation"] is None:
+        yield "Drafting pays at no load: take spec.speculation out (patch.yaml), which also frees the draft's memory."
+    else:
+        name = f"{tuning.context.name} -n {tuning.context.namespace}"
+        yield f"To apply it: kubectl patch sis {name} --type merge --patch-file patch.yaml. It replaces the pods."
+    for problem in problems_of(tuning.service, patch):
+        yield f"This engine does not take the patch: {problem}. guard.tokens: Adapt sets rows in running pods instead."
+
+
+def notes_of(tuning: Tuning) -> Iterator[str]:
+    """What a reader has to know before believing the numbers."""
+    yield (
+        "Without draft tokens these engines still hold the draft, so a service without speculation is faster than the "
+        "row with 0: `specdec measure` compares with one."
+    )
+    ours = sum(each.tokens for each in tuning.repeats)
+    if sum(each.drafting.generated for each in tuning.repeats) > ours * (1 + _STRANGERS):
+        yield "Other clients sent requests too, so more requests ran at once than each row shows."
+    for load in tuning.loads:
+        silent = [each.tokens for each in load.tried if each.tokens and not each.figures.drafting.drafted]
+        if silent:
+            yield f"With {load.load.words} the engine drafted nothing at {', '.join(map(str, silent))} draft tokens."
+    if tuning.order.sampling.greedy:
+        unequal = [each.equal for load in tuning.loads for each in load.tried if each.equal]
+        if (same := sum(each.same for each in unequal)) < (of := sum(each.of for each in unequal)):
+            yield f"{same} of {of} greedy answers equal those with {tuning.context.requested} draft tokens."
+    if tuning.context.running.pods > 1:
+        yield f"{tuning.context.running.pods} pods share the requests of each row."
+    yield "Requests went through the API server's proxy, whose time moves the ratios towards 1."
+    yield from (f"Discarded and repeated: {each}." for each in tuning.redone)
+
+
+def render(tuning: Tuning) -> RenderableType:
+    """The figures, what follows from them, and what to know before believing them."""
+    conclusions = [Text(each, "bold") for each in conclusions_of(tuning)]
+    return Group(
+        _figures(tuning), Text(), *conclusions, Text(), *(Text(f"- {each}", "dim") for each in notes_of(tuning))
+    )
+
+
+def _figures(tuning: Tuning) -> Table:
+    context = tuning.context
+    title = (
+        f"{context.namespace}/{context.name}: {context.method}, K {context.requested}, prompts {tuning.order.source}"
+    )
+    table = Table(title=title, title_justify="left")
+    for name in ("requests", "draft tokens", "tokens/s", "ms per token", "ms to first", "acceptance", "speed"):
+        table.add_column(name, justify="right")
+    for load in tuning.loads:
+        for index, each in enumerate(load.tried):
+            table.add_row(load.load.label if index == 0 else "", *_row(each, load), style=_style(each, load))
+        table.add_section()
+    return table
+
+
+def _style(tried: TriedTokens, load: TunedLoad) -> str:
+    return "bold" if tried.tokens == load.tokens else ""
+
+
+def _row(tried: TriedTokens, load: TunedLoad) -> Iterator[str]:
+    """The figures of one number. The chosen one has a star."""
+    found = tried.figures
+    yield f"{tried.tokens} *" if tried.tokens == load.tokens else str(tried.tokens)
+    yield _median(found.tokens_per_second, 1)
+    yield _median(found.per_token, 2, 1000)
+    yield _median(found.first_token, 1, 1000) + ("" if tried.within_limits else ", beyond")
+    yield _median(found.acceptance, 2)
+    yield times(tried.speed) if tried.speed else "1"
+
+
+def _median(value: Quartiles | None, digits: int, scale: float = 1) -> str:
+    """Without its quartiles, which are in the proof: seven columns have to fit."""
+    return "-" if value is None else f"{scale * value.median:.{digits}f}"
+
+
+def document(tuning: Tuning) -> dict[str, Any]:
+    """Everything. Times in seconds, shares from 0 to 1, ratios above 1 where a number is faster than the requested."""
+    context, patch = asdict(tuning.context), patch_of(tuning.loads, tuning.context.requested)
+    del context["running"]["node_names"]
+    return {
+        "version": _VERSION,
+        "order": asdict(tuning.order),
+        "request": tuning.order.request,
+        "context": context,
+        "patch": patch,
+        "problems": list(problems_of(tuning.service, patch)),
+        "notes": list(notes_of(tuning)),
+        "loads": [with_properties(each) for each in tuning.loads],
+        "rounds": [
+            {"concurrency": each.turn.load.concurrency, "repeat": each.turn.repeat, "tokens": each.turn.tokens}
+            | {"round": each.turn.number}
+            | repeat_document(each)
+            for each in tuning.repeats
+        ],
+    }
