@@ -32,16 +32,39 @@ async def test_running_engines_draft_nothing_and_draft_again(service: Service, f
     assert (status["phase"], status["guard"]["rollbacks"]) == ("Watching", 0)
 
 
-async def test_a_slow_draft_is_taken_out_by_the_dips_of_its_engine(service: Service) -> None:
-    """No baseline is known, no other pod runs, and acceptance has no minimum: eight tokens of a draft, most in vain."""
-    await service.apply(DRAFT | {"tokens": 8}, acceptanceRate={"min": 0}, control={"mode": "Never"})
+async def test_a_slow_draft_is_left_out_by_load_or_taken_out_by_the_dips_of_its_engine(service: Service) -> None:
+    """No baseline is known, no other pod runs, and acceptance has no minimum: eight tokens of a draft, most in vain.
+    With Adapt the running pod drafts fewer or none at this load; without it speculation ends.
+    """
+    guard: Object = {"acceptanceRate": {"min": 0}, "control": {"mode": "Never"}}
+    await service.apply(DRAFT | {"tokens": 8}, tokens="Adapt", **guard)
     await service.phase("Watching", seconds=240)
+    before = {each["metadata"]["uid"] for each in await pods(service)}
     async with Crowd(service, "drift", 2):
+        adapted = await service.until("fewer tokens by load", lambda: _adapted(service), 900)
+        print(adapted["message"], adapted["tokensByBatchSize"])
+        assert min(each["tokens"] for each in adapted["tokensByBatchSize"]) < 8
+        await service.until("the rows followed", lambda: _in_force(service), WITHIN)
+        await service.condition("RolledBack", "TokensAdapted")
+        assert (await service.status())["guard"]["rollbacks"] == 0
+        assert {each["metadata"]["uid"] for each in await pods(service)} == before
+        await service.apply(DRAFT | {"tokens": 8}, **guard)
+        await service.until("the dial reset", lambda: _reset(service), WITHIN)
         status = await service.phase("RolledBack", seconds=900)
     print(status["guard"]["rollback"]["message"], status["history"])
     assert status["guard"]["rollback"]["reason"] == "SlowerThanPlain"
     assert "gain in the engine" in status["guard"]["rollback"]["message"]
     assert "baseline" not in status["guard"]
+
+
+async def _adapted(service: Service) -> Object | None:
+    adapted: Object | None = (await service.status())["guard"].get("adapted")
+    return adapted if adapted and adapted.get("tokensByBatchSize") else None
+
+
+async def _in_force(service: Service) -> bool:
+    dial = (await service.status()).get("dial", {})
+    return bool(dial.get("tokensByBatchSize")) and dial["inForce"] == dial["pods"] == 1
 
 
 async def turned(service: Service, text: str | None, tokens: int | None) -> None:
@@ -144,4 +167,4 @@ async def _accepted(service: Service) -> Object | None:
 
 async def _reset(service: Service) -> bool:
     status = await service.status()
-    return "dial" not in status and "reduced" not in status["guard"]
+    return "dial" not in status and not {"reduced", "adapted"} & status["guard"].keys()
