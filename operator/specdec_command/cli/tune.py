@@ -100,7 +100,9 @@ def _show(tuning: "Tuning", folder: Path) -> None:
 
     found = document(tuning)
     texts = {"tune.json": as_json(found) + "\n"}
-    if found["patch"]:
+    for name in ("patch.yaml", profile.FILE):
+        (folder / name).unlink(missing_ok=True)  # of an earlier run into the same folder
+    if found["patch"] and not found["problems"]:
         texts["patch.yaml"] = as_yaml(found["patch"])
     if (draft := profile.profile_of(tuning)) is not None:
         texts[profile.FILE] = as_json(draft) + "\n"

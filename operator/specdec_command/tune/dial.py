@@ -5,10 +5,11 @@ from typing import Final
 from specdec_command.measure.benchmark import Unmeasurable
 from specdec_operator.api.times import to_time
 from specdec_operator.display.untrusted import Untrusted
+from specdec_operator.guard.dial import by_hand
 from specdec_operator.names import DIAL_ANNOTATION
 
 TUNING: Final = "specdec tune"
-"""The reason in the annotation that a tuning sets."""
+"""How the reason begins in the annotation that a tuning sets; its run follows."""
 
 
 def annotation(value: str, seconds: float | None, why: str, now: float) -> str | None:
@@ -43,10 +44,13 @@ def without_dial(service: Untrusted) -> str:
     return "" if asks else "the service requests no speculation, so no pod has a dial"
 
 
-def check_tunable(service: Untrusted) -> None:
-    """Raises Unmeasurable where other numbers of tokens cannot be tried in the running pods, with the way out."""
-    spec, name = service.of("spec"), service.of("metadata", "name").text
+def check_tunable(service: Untrusted, now: float) -> None:
+    """Raises Unmeasurable where other numbers of tokens cannot be tried in the running pods, with the way out. now:
+    epoch seconds.
+    """
+    spec, name, guard = service.of("spec"), service.of("metadata", "name").text, service.of("status", "guard")
     turned = service.of("metadata", "annotations", DIAL_ANNOTATION).text
+    set_now = any(by_hand(turned, 0, now))
     if spec.of("inferenceServiceRef").there or spec.of("deploymentRef").there:
         why = "its flags are its owner's; try numbers with `specdec dial`, and compare them with your own load"
     elif absent := without_dial(service):
@@ -55,8 +59,14 @@ def check_tunable(service: Untrusted) -> None:
         why = "guard.dial.mode is Off, so no pod has a dial; set it to Auto"
     elif spec.of("speculation", "tokensByBatchSize").items:
         why = "it has spec.speculation.tokensByBatchSize, whose rows are in force with the dial; remove them first"
-    elif turned and not turned.endswith(TUNING):
-        why = f"its dial is set by hand ({turned}); reset it first: specdec dial {name} reset"
+    elif spec.of("guard", "tokens").text == "Adapt":
+        why = "guard.tokens is Adapt, which finds the numbers by itself; set Recommend to tune it"
+    elif guard.of("reduced").there:
+        why = f"the guard has reduced its draft tokens; bring the requested number back first: specdec retry {name}"
+    elif guard.of("control").there:
+        why = "baseline pods answer part of its requests; set guard.control.mode to Never, or wait until they are deleted"
+    elif set_now:
+        why = f"its dial is set ({turned}), by hand or by another run; reset it first: specdec dial {name} reset"
     else:
         return
     raise Unmeasurable("NotTunable", f"{name} cannot be tuned: {why}")

@@ -86,24 +86,31 @@ def tokens_to_try(most: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rounds(concurrencies: tuple[int, ...], tokens: tuple[int, ...], repeats: int) -> tuple[TuneRound, ...]:
-    """Every number of tokens once in each repeat, in random order, always the same one: a noisy minute hits all of
-    them, a drift favours none.
+    """Every number of tokens once in each repeat, in random order, and in the next repeat the other way round: a noisy
+    minute hits all of them, and of any two each is the first one as often.
     """
     chance = random.Random(SEED)  # noqa: S311 - an order, not a secret
-    turns = [
-        (Load(concurrency=concurrency), repeat, each)
-        for concurrency in concurrencies
-        for repeat in range(1, repeats + 1)
-        for each in chance.sample(tokens, len(tokens))
-    ]
+    turns: list[tuple[Load, int, int]] = []
+    for concurrency in concurrencies:
+        order: list[int] = []
+        for repeat in range(1, repeats + 1):
+            order = order[::-1] if repeat % 2 == 0 else chance.sample(tokens, len(tokens))
+            turns += [(Load(concurrency=concurrency), repeat, each) for each in order]
     return tuple(
         TuneRound(number=number, load=load, repeat=repeat, tokens=each)
         for number, (load, repeat, each) in enumerate(turns, start=1)
     )
 
 
+def request_of(turn: TuneRound, order: TuneOrder, run: str) -> dict[str, Any]:
+    """The options of every request of a round. Its prefix cache is its own: a prompt that was read with nothing drafted
+    may lack the draft's part of the cache, and only the first round of a repeat would read prompts at all.
+    """
+    return order.request | {"cache_salt": f"{run}-{turn.number}"}
+
+
 def prompts_of(turn: TuneRound, prompts: tuple[Prompt, ...]) -> tuple[Prompt, ...]:
-    """The prompts of a round: the same ones for all rounds of a repeat, the next ones in the next repeat."""
-    count = min(len(prompts), max(_FEWEST_PROMPTS, _FOR_EACH * (turn.load.concurrency or 1)))
+    """The prompts of a round: the same ones in all rounds of a repeat, the next ones in the next repeat, and around."""
+    count = max(_FEWEST_PROMPTS, _FOR_EACH * (turn.load.concurrency or 1))
     first = (turn.repeat - 1) * count % len(prompts)
     return tuple(islice(cycle(prompts), first, first + count))

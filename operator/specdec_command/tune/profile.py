@@ -20,40 +20,57 @@ _IN_A_CHAIN: Final = frozenset({"eagle", "eagle3", "draft_model"})
 
 
 def profile_of(tuning: Tuning) -> dict[str, Any] | None:
-    """The profile, by all rounds with the requested number of tokens; None if the engines showed no positions."""
+    """The profile, by all rounds with the requested number of tokens. None if the engines showed no positions, or if
+    they drafted for other clients too.
+    """
     context = tuning.context
-    drafted = _drafted(tuning, context.requested)
-    rates = drafted.by_position[: context.requested]
-    if not drafted.drafts or not rates or drafted.length is None:
+    drafted, steps = _drafted(tuning, context.requested), _steps(tuning, context.requested)
+    if not drafted.drafts or not drafted.positions or tuning.has_strangers:
         return None
-    marginal = [*rates, *[0.0] * (context.requested - len(rates))]
+    positions = drafted.positions[: context.requested]
+    marginal = [*(each / steps for each in positions), *[0.0] * (context.requested - len(positions))]
+    length = 1 + drafted.accepted / steps
     chain = context.method in _IN_A_CHAIN and not context.speculation.get("parallelDrafting")
     return {
         "schema_version": _VERSION,
         "measured": True,
         "producer": "specdec tune",
         "method": context.method,
-        "draft_checkpoint": {"id": context.draft} if context.draft else None,
-        "target_model": {"id": context.model},
+        "draft_checkpoint": {"id": _short_id(context.draft)} if context.draft else None,
+        "target_model": {"id": _short_id(context.model)},
         "num_speculative_tokens": context.requested,
         "block_size": None,
         "max_supported_k": context.requested,
         "verification_method": "longest_prefix",
         "conditional_accept_rates": [*map(_short, _conditional(marginal))],
         "marginal_accept_rates": [*map(_short, marginal)],
-        "mean_accept_length": _short(drafted.length),
+        "mean_accept_length": _short(length),
         "mean_accept_length_per_request": None,
         "accept_length_model": "chain_analytic" if chain else "measured_per_k",
         "accept_length_by_k": _by_tokens(tuning),
-        "acceptance_length_histogram": _histogram(drafted),
+        "acceptance_length_histogram": _histogram(steps, drafted.positions),
         "per_category": None,
         "measurement_conditions": _conditions(tuning),
-        "validation": _validation(drafted.length, marginal),
+        "validation": _validation(length, marginal),
     }
 
 
 def _drafted(tuning: Tuning, tokens: int) -> Drafting:
     return total(each.drafting for each in tuning.repeats if each.turn.tokens == tokens)
+
+
+def _steps(tuning: Tuning, tokens: int) -> float:
+    """Steps of all requests, also those without a draft: such a step yields one token. The first token of an answer is
+    of the step that reads its prompt.
+    """
+    drafted = _drafted(tuning, tokens)
+    answers = sum(len(each.answers) for each in tuning.repeats if each.turn.tokens == tokens)
+    return drafted.drafts + max(0.0, drafted.generated - drafted.accepted - drafted.drafts - answers)
+
+
+def _short_id(place: str) -> str:
+    """The last two parts of a place, as in a hub's names: a file that is published shows no paths of a cluster."""
+    return "/".join([part for part in place.partition("://")[2].split("/") if part][-2:]) or place
 
 
 def _conditional(marginal: Sequence[float]) -> list[float]:
@@ -62,14 +79,15 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
 
 
 def _by_tokens(tuning: Tuning) -> dict[str, float]:
-    """Tokens of a step with a draft, for each number of tokens that was tried."""
-    lengths = {each: _drafted(tuning, each).length for each in sorted({turn.turn.tokens for turn in tuning.repeats})}
-    return {str(tokens): _short(length) for tokens, length in lengths.items() if tokens and length is not None}
+    """Tokens of a step, for each number of tokens that was tried."""
+    tried = sorted({turn.turn.tokens for turn in tuning.repeats} - {0})
+    steps = {tokens: _steps(tuning, tokens) for tokens in tried}
+    return {str(each): _short(1 + _drafted(tuning, each).accepted / steps[each]) for each in tried if steps[each]}
 
 
-def _histogram(drafted: Drafting) -> dict[str, int]:
+def _histogram(steps: float, positions: Sequence[float]) -> dict[str, int]:
     """Number of steps of each length."""
-    reached = (drafted.drafts, *drafted.positions, 0.0)
+    reached = (steps, *positions, 0.0)
     return {str(length): round(here - further) for length, (here, further) in enumerate(pairwise(reached), start=1)}
 
 

@@ -12,12 +12,11 @@ from specdec_command.measure.context import Object, Running, place_of
 from specdec_command.measure.report import repeat_document, with_properties
 from specdec_command.measure.statistics import Quartiles
 from specdec_command.measure.table import times
+from specdec_command.tune.order import Limits
 from specdec_command.tune.patch import patch_of, problems_of
 from specdec_command.tune.tuning import TriedTokens, TuneContext, TunedLoad, Tuning
 
 _VERSION: Final = 1
-_STRANGERS: Final = 0.02
-"""Share of tokens from other requests than these, above which the report mentions other clients."""
 
 
 def context_of(service: Object, at: str, requested: int, running: Running) -> TuneContext:
@@ -38,20 +37,28 @@ def context_of(service: Object, at: str, requested: int, running: Running) -> Tu
     )
 
 
+def change_of(tuning: Tuning) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What to change in the spec, and why the engine would not take it: then it is not to be applied."""
+    patch = patch_of(tuning.loads, tuning.context.requested, tuning.context.running.pods)
+    return patch, tuple(problems_of(tuning.service, patch))
+
+
 def conclusions_of(tuning: Tuning) -> Iterator[str]:
     """The best number at each load, and what to change."""
     for each in tuning.loads:
         yield f"With {each.load.words}: {each.tokens or 'no'} draft tokens: {each.why}."
-    patch = patch_of(tuning.loads, tuning.context.requested)
+    patch, problems = change_of(tuning)
+    within = " within the limits" if tuning.order.limits != Limits() else ""
     if not patch:
         yield f"Nothing to change: {tuning.context.requested} draft tokens at each load."
     elif patch["spec"]["speculation"] is None:
-        yield "Drafting pays at no load: take spec.speculation out (patch.yaml), which also frees the draft's memory."
+        yield f"Drafting pays at no load{within}: patch.yaml takes it out, which also frees the draft's memory."
+    elif problems:
+        yield f"No patch, because this engine would not use it: {'; '.join(problems)}."
+        yield "guard.tokens: Adapt sets the numbers by the dial, as this run did."
     else:
         name = f"{tuning.context.name} -n {tuning.context.namespace}"
         yield f"To apply it: kubectl patch sis {name} --type merge --patch-file patch.yaml. It replaces the pods."
-    for problem in problems_of(tuning.service, patch):
-        yield f"This engine does not take the patch: {problem}. guard.tokens: Adapt sets rows in running pods instead."
 
 
 def notes_of(tuning: Tuning) -> Iterator[str]:
@@ -60,9 +67,14 @@ def notes_of(tuning: Tuning) -> Iterator[str]:
         "Without draft tokens these engines still hold the draft, so a service without speculation is faster than the "
         "row with 0: `specdec measure` compares with one."
     )
-    ours = sum(each.tokens for each in tuning.repeats)
-    if sum(each.drafting.generated for each in tuning.repeats) > ours * (1 + _STRANGERS):
+    yield (
+        "Some engines run the draft on while the dial is turned down (docs/runtime.md, The dial): with fewer tokens in "
+        "the flags they are faster than shown."
+    )
+    if tuning.has_strangers:
         yield "Other clients sent requests too, so more requests ran at once than each row shows."
+    if tuning.context.method == "suffix":
+        yield "Suffix decoding remembers the answers of earlier rounds, so later ones accept more."
     for load in tuning.loads:
         silent = [each.tokens for each in load.tried if each.tokens and not each.figures.drafting.drafted]
         if silent:
@@ -72,7 +84,7 @@ def notes_of(tuning: Tuning) -> Iterator[str]:
         if (same := sum(each.same for each in unequal)) < (of := sum(each.of for each in unequal)):
             yield f"{same} of {of} greedy answers equal those with {tuning.context.requested} draft tokens."
     if tuning.context.running.pods > 1:
-        yield f"{tuning.context.running.pods} pods share the requests of each row."
+        yield f"{tuning.context.running.pods} pods share the requests of each row; the patch counts those of one pod."
     yield "Requests went through the API server's proxy, whose time moves the ratios towards 1."
     yield from (f"Discarded and repeated: {each}." for each in tuning.redone)
 
@@ -107,10 +119,11 @@ def _style(tried: TriedTokens, load: TunedLoad) -> str:
 def _row(tried: TriedTokens, load: TunedLoad) -> Iterator[str]:
     """The figures of one number. The chosen one has a star."""
     found = tried.figures
-    yield f"{tried.tokens} *" if tried.tokens == load.tokens else str(tried.tokens)
+    limited = "" if tried.within_limits else " beyond limits"
+    yield f"{tried.tokens}{limited}{' *' if tried.tokens == load.tokens else ''}"
     yield _median(found.tokens_per_second, 1)
     yield _median(found.per_token, 2, 1000)
-    yield _median(found.first_token, 1, 1000) + ("" if tried.within_limits else ", beyond")
+    yield _median(found.first_token, 1, 1000)
     yield _median(found.acceptance, 2)
     yield times(tried.speed) if tried.speed else "1"
 
@@ -122,7 +135,7 @@ def _median(value: Quartiles | None, digits: int, scale: float = 1) -> str:
 
 def document(tuning: Tuning) -> dict[str, Any]:
     """Everything. Times in seconds, shares from 0 to 1, ratios above 1 where a number is faster than the requested."""
-    context, patch = asdict(tuning.context), patch_of(tuning.loads, tuning.context.requested)
+    context, (patch, problems) = asdict(tuning.context), change_of(tuning)
     del context["running"]["node_names"]
     return {
         "version": _VERSION,
@@ -130,7 +143,7 @@ def document(tuning: Tuning) -> dict[str, Any]:
         "request": tuning.order.request,
         "context": context,
         "patch": patch,
-        "problems": list(problems_of(tuning.service, patch)),
+        "problems": list(problems),
         "notes": list(notes_of(tuning)),
         "loads": [with_properties(each) for each in tuning.loads],
         "rounds": [

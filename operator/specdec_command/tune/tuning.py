@@ -12,6 +12,8 @@ from specdec_command.tune.order import Limits, TuneOrder, TuneRound
 
 _WORTH: Final = 1.02
 """How much faster another number of tokens has to be: no client notices less."""
+_STRANGERS: Final = 0.02
+"""Share of tokens from other requests than these, from which on there are other clients."""
 _ERROR: Final = 0.05
 """Chance that any of the intervals at one load misses, as far as the repeats allow."""
 
@@ -83,6 +85,12 @@ class Tuning:
     service: Object
     repeats: tuple[TuneRepeat, ...]
     redone: tuple[str, ...]
+
+    @property
+    def has_strangers(self) -> bool:
+        """Whether other clients sent requests meanwhile."""
+        ours, all_tokens = sum(e.tokens for e in self.repeats), sum(e.drafting.generated for e in self.repeats)
+        return all_tokens > ours * (1 + _STRANGERS)
 
     @property
     def loads(self) -> tuple[TunedLoad, ...]:

@@ -62,7 +62,8 @@ class StandIn:
     no_room: the twin's pod is never scheduled. failing: which requests, by number, are answered with HTTP 503.
     taken_out_after: requests after which the guard takes speculation out. nodes: whether nodes may be read.
     dial: draft tokens that the dial is set to. follows: whether the pods do so. turned_after: requests after which
-    another user resets it.
+    another user turns it, and turned_to: to what. broken: which reads and changes of a service, by number, get HTTP
+    500.
     """
 
     services: dict[str, Object] = field(default_factory=dict)
@@ -77,6 +78,9 @@ class StandIn:
     dial: int | None = None
     follows: bool = True
     turned_after: int = 10**9
+    turned_to: str | None = None
+    broken: Container[tuple[str, int]] = ()
+    asked: dict[str, int] = field(default_factory=dict)
     drafts: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -126,7 +130,13 @@ class StandIn:
     def _speculates(self, name: str) -> bool:
         return bool(self.services[name]["status"]["serving"]["speculating"])
 
+    def _breaks(self, request: web.Request) -> bool:
+        self.asked[request.method] = number = self.asked.get(request.method, 0) + 1
+        return (request.method, number) in self.broken
+
     async def _get(self, request: web.Request) -> web.Response:
+        if self._breaks(request):
+            return web.json_response({"message": "etcd timed out"}, status=500)
         found = self.services.get(request.match_info["name"])
         return web.json_response(found) if found else _missing()
 
@@ -140,6 +150,8 @@ class StandIn:
         return web.json_response(made, status=201)
 
     async def _patch(self, request: web.Request) -> web.Response:
+        if self._breaks(request):
+            return web.json_response({"message": "etcd timed out"}, status=500)
         found = self.services[request.match_info["name"]]
         annotations = (await request.json())["metadata"]["annotations"]
         self.annotated.append(annotations)
@@ -153,6 +165,7 @@ class StandIn:
 
     def _turn(self, found: Object, text: str | None) -> None:
         """The dial, followed at once."""
+        found["metadata"]["annotations"] = {DIAL_ANNOTATION: text} if text else {}
         self.dial = None if text is None else int(text.split()[0])
         follow = {"tokens": self.dial, "pods": 1, "inForce": int(self.follows), "message": "1 of 1 pods follow"}
         found["status"].pop("dial", None)
@@ -221,7 +234,7 @@ class StandIn:
             words = {"reason": "AcceptanceRateLow", "message": "0.10 < 0.50"}
             self.services[name]["status"] = status("Responding", speculating=False, **words)
         if len(self.requests) == self.turned_after:
-            self._turn(self.services[name], None)
+            self._turn(self.services[name], self.turned_to)
         return await self._stream(request, name, chat="messages" in body)
 
     async def _stream(self, request: web.Request, name: str, *, chat: bool) -> web.StreamResponse:

@@ -15,6 +15,7 @@ SERVICE = {
     "spec": {
         "model": {"uri": "hf://meta/llama"},
         "speculation": {"method": "draft_model", "tokens": 4, "draft": {"uri": "hf://meta/draft"}},
+        "engine": {"accelerator": "cpu"},
     },
 }
 

@@ -78,5 +78,5 @@ def test_nothing_to_change_writes_no_patch(monkeypatch: pytest.MonkeyPatch) -> N
     """And a patch that takes speculation out is one."""
     assert "Nothing to change: 4 draft tokens" in _shown(monkeypatch, tuning(repeats(1, {0: 2.0, 4: 1.0})))
     assert not Path("here/patch.yaml").exists()
-    assert "take spec.speculation out" in _shown(monkeypatch, tuning(repeats(1, {0: 1.0, 4: 2.0})))
+    assert "patch.yaml takes it out" in _shown(monkeypatch, tuning(repeats(1, {0: 1.0, 4: 2.0})))
     assert yaml.safe_load(Path("here/patch.yaml").read_text()) == {"spec": {"speculation": None}}

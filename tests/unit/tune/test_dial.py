@@ -89,16 +89,26 @@ TUNABLE = {"spec": {"model": {}, "speculation": {"method": "ngram"}}, "metadata"
         ({"spec": {"speculation": {}, "guard": {"dial": {"mode": "Off"}}}}, "requests no speculation"),
         ({"spec": TUNABLE["spec"] | {"guard": {"dial": {"mode": "Off"}}}}, "guard.dial.mode is Off"),
         ({"spec": {"speculation": {"tokensByBatchSize": [{"tokens": 2}]}}}, "remove them first"),
+        ({"spec": TUNABLE["spec"] | {"guard": {"tokens": "Adapt"}}}, "set Recommend"),
+        ({"status": {"guard": {"reduced": {"tokens": 2}}}}, "specdec retry llama"),
+        ({"status": {"guard": {"control": {"replicas": 1}}}}, "baseline pods answer part"),
         ({"metadata": {"name": "llama", "annotations": {dial.DIAL_ANNOTATION: "off"}}}, "specdec dial llama reset"),
+        ({"metadata": {"name": "llama", "annotations": {dial.DIAL_ANNOTATION: "of"}}}, "specdec dial llama reset"),
     ],
 )
 def test_a_service_whose_pods_cannot_be_turned_is_refused(parts: dict[str, Any], words: str) -> None:
-    """With the reason and the way out; its own annotation, left by a run that was killed, does not matter."""
+    """With the reason and the way out."""
     with pytest.raises(Unmeasurable, match="cannot be tuned") as refused:
-        dial.check_tunable(Untrusted(TUNABLE | parts))
+        dial.check_tunable(Untrusted(TUNABLE | parts), NOW)
     assert words in refused.value.message
+
+
+def test_a_setting_that_has_ended_is_not_in_the_way() -> None:
+    """It stays as an annotation, by hand or of a run that was killed."""
     left = {"name": "llama", "annotations": {dial.DIAL_ANNOTATION: dial.annotation("2", 60, dial.TUNING, NOW)}}
-    dial.check_tunable(Untrusted(TUNABLE | {"metadata": left}))
+    with pytest.raises(Unmeasurable, match="its dial is set"):
+        dial.check_tunable(Untrusted(TUNABLE | {"metadata": left}), NOW + 59)
+    dial.check_tunable(Untrusted(TUNABLE | {"metadata": left}), NOW + 61)
 
 
 @pytest.mark.parametrize("tokens", [None, 0, "many", 2.5, True])

@@ -21,12 +21,28 @@ def test_rates_lengths_and_histogram_are_those_of_the_counters() -> None:
     assert [each["passed"] for each in found["validation"].values()] == [True, True]
     conditions = found["measurement_conditions"]
     assert (conditions["dataset"], conditions["osl"], conditions["engine"]) == ("code", 128, "vllm 0.32.0")
-    assert (found["draft_checkpoint"], found["target_model"]) == ({"id": "hf://meta/draft"}, {"id": "hf://meta/llama"})
+    assert (found["draft_checkpoint"], found["target_model"]) == ({"id": "meta/draft"}, {"id": "meta/llama"})
+
+
+def test_steps_without_a_draft_are_steps_of_one_token() -> None:
+    """A draft that is looked up is not there in each step. The first token of an answer is of no step that drafts."""
+    rare = Drafting(drafts=10.0, drafted=40.0, accepted=30.0, generated=110.0, positions=(9.0, 8.0, 7.0, 6.0))
+    found = profile_of(tuning([repeat(1, 1, 4, 1.0, drafting=rare)], method="ngram"))
+    assert found is not None
+    assert found["acceptance_length_histogram"] == {"1": 61, "2": 1, "3": 1, "4": 1, "5": 6}
+    assert found["mean_accept_length"] == pytest.approx(100 / 70, abs=1e-6)
+    assert [each["passed"] for each in found["validation"].values()] == [True, True]
+
+
+def test_drafts_for_other_clients_make_no_profile() -> None:
+    """The counters have both."""
+    busy = Drafting(drafts=100.0, drafted=400.0, accepted=90.0, generated=200.0, positions=(50.0, 40.0))
+    assert profile_of(tuning([repeat(1, 1, 4, 1.0, drafting=busy)])) is None
 
 
 def test_positions_that_were_never_drafted_have_the_rate_0() -> None:
     """Drafts that are looked up can all be short."""
-    short = Drafting(drafts=10.0, drafted=10.0, accepted=5.0, generated=110.0, positions=(5.0,))
+    short = Drafting(drafts=10.0, drafted=10.0, accepted=5.0, generated=25.0, positions=(5.0,))
     found = profile_of(tuning([repeat(1, 1, 4, 1.0, drafting=short)], method="ngram", draft=""))
     assert found is not None
     assert found["marginal_accept_rates"] == [0.5, 0.0, 0.0, 0.0]

@@ -45,24 +45,70 @@ async def test_every_number_is_set_asked_and_reset(tmp_path: Path) -> None:
     turned = [each[DIAL_ANNOTATION] for each in world.annotated]
     assert [int(each.split()[0]) for each in turned[:-1]] == [each.turn.tokens for each in found.repeats]
     assert {each.turn.tokens for each in found.repeats} == {0, 2, 4}
-    assert all(" until 20" in each and each.endswith(dial.TUNING) for each in turned[:-1])
+    assert all(" until 20" in each for each in turned[:-1])
+    assert len({each.partition(dial.TUNING)[2] for each in turned[:-1]}) == 1
+    salts = [body["cache_salt"] for _, body in world.requests[3:]]
+    assert [len({*salts[first : first + 8]}) for first in range(0, 48, 8)] == [1] * 6
+    assert len({*salts}) == 12
     assert turned[-1] is None
-    assert len(world.requests) == 3 + 2 * 2 * 3 * 3
-    assert {(each.turn.tokens, each.drafting.drafted) for each in found.repeats} == {(0, 0), (2, 24), (4, 24)}
+    assert len(world.requests) == 3 + 2 * 3 * (8 + 9)
+    assert {each.turn.tokens for each in found.repeats if not each.drafting.drafted} == {0}
     assert [each.load.concurrency for each in found.loads] == [1, 3]
     assert said[0] == "llama: 12 rounds, with 0, 2, 4 draft tokens in turn"
     assert said[-1] == "llama: the dial is reset, so each pod goes back to its flags"
 
 
-async def test_a_round_in_which_another_user_turns_the_dial_is_done_again(tmp_path: Path) -> None:
-    """What it measured was of two settings."""
-    world = StandIn(services={"llama": service()}, turned_after=6)
+@pytest.mark.parametrize(("turned_to", "after"), [(None, None), ("0 incident 7", "0 incident 7")])
+async def test_a_dial_that_another_user_sets_meanwhile_ends_it_and_stays(
+    tmp_path: Path, turned_to: str | None, after: str | None
+) -> None:
+    """It is a decision of theirs, perhaps in an emergency."""
+    world = StandIn(services={"llama": service()}, turned_after=6, turned_to=turned_to)
+    async with world.running():
+        with pytest.raises(Unmeasurable, match="another user has set the dial"):
+            await tuned(world, tmp_path, job())
+    assert world.services["llama"]["metadata"]["annotations"].get(DIAL_ANNOTATION) == after
+    assert len(world.annotated) == 1
+
+
+@pytest.mark.parametrize("broken", [("GET", 9), ("PATCH", 1), ("PATCH", 2)])
+async def test_an_api_server_that_fails_once_costs_a_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, int]
+) -> None:
+    """Which is done again."""
+    monkeypatch.setattr(shell, "_AFTER_AN_ERROR", 0.0)
+    world = StandIn(services={"llama": service()}, broken={broken})
     async with world.running():
         found = await tuned(world, tmp_path, job())
-    assert len(found.redone) == 1
-    assert "the dial was turned" in found.redone[0]
+    (why,) = found.redone
+    assert "etcd timed out" in why
     assert len(found.repeats) == 6
-    assert len(world.requests) == 3 + 7 * 3
+
+
+async def test_a_reset_is_tried_again_and_its_failure_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line shows what to do then."""
+    monkeypatch.setattr(shell, "_AFTER_AN_ERROR", 0.0)
+    for lost, reset in ((1, True), (5, False)):
+        said, broken = list[str](), {("PATCH", 7 + number) for number in range(lost)}
+        world = StandIn(services={"llama": service()}, broken=broken)
+        async with world.running():
+            found = await tuned(world, tmp_path, job(), said)
+        assert len(found.repeats) == 6
+        assert (world.annotated[-1] == RESET) is reset
+        assert ("specdec dial llama reset" in said[-1]) is not reset
+
+
+async def test_pods_that_change_between_rounds_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of other pods cannot be compared."""
+    names = [frozenset({"llama-0"})] * 3 + [frozenset({"llama-0", "llama-1"})]
+    monkeypatch.setattr(shell, "_names", lambda _: names.pop(0))
+    world = StandIn(services={"llama": service()})
+    async with world.running():
+        with pytest.raises(Unmeasurable, match="pause its autoscaler"):
+            await tuned(world, tmp_path, job())
+    assert (world.annotated[-1], names) == (RESET, [])
 
 
 async def test_the_round_of_a_request_that_fails_is_done_again(tmp_path: Path) -> None:
@@ -111,7 +157,7 @@ async def test_a_dial_that_is_set_by_hand_is_left_alone(tmp_path: Path) -> None:
     body["metadata"]["annotations"] = {DIAL_ANNOTATION: "off incident 7"}
     world = StandIn(services={"llama": body})
     async with world.running():
-        with pytest.raises(Unmeasurable, match="set by hand"):
+        with pytest.raises(Unmeasurable, match=r"its dial is set \(off incident 7\), by hand"):
             await tuned(world, tmp_path, job())
     assert world.annotated == []
 

@@ -58,6 +58,7 @@ def test_limits_come_before_speed(limits: Limits, chosen: int, words: str) -> No
     assert (load.tokens, load.why) == (chosen, words)
 
 
+ROWS = {"spec": {"speculation": {"tokensByBatchSize": [{"upTo": 2, "tokens": 4}, {"tokens": 0}]}}}
 LOADS = {
     "same": ({1: 4, 8: 4}, {}),
     "none": ({1: 0, 8: 0}, {"spec": {"speculation": None}}),
@@ -84,8 +85,26 @@ def test_the_patch_has_what_is_best_at_each_load(best: dict[int, int], patch: di
         for each in repeats(concurrency, {other: 1.0 if other == tokens else 2.0 for other in (0, 2, 4)})
     ]
     loads = tuning(found).loads
-    assert patch_of(loads, 4) == patch
+    assert patch_of(loads, 4, 1) == patch
     assert [*problems_of(SERVICE, patch)] == []
+
+
+def test_rows_count_the_requests_of_one_pod() -> None:
+    """Loads that are one load for a pod get the smaller number."""
+    best = {1: 4, 4: 2, 8: 2, 32: 0}
+    found = [
+        each
+        for concurrency, tokens in best.items()
+        for each in repeats(concurrency, {other: 1.0 if other == tokens else 2.0 for other in (0, 2, 4)})
+    ]
+    rows = patch_of(tuning(found).loads, 4, 4)["spec"]["speculation"]["tokensByBatchSize"]
+    assert rows == [{"upTo": 2, "tokens": 2}, {"tokens": 0}]
+
+
+def test_an_engine_that_does_not_use_the_patch_is_named() -> None:
+    """The second model runner drafts all tokens, whatever the rows are."""
+    problems = [*problems_of({**SERVICE, "spec": SERVICE["spec"] | {"engine": {"accelerator": "nvidia"}}}, ROWS)]
+    assert [each for each in problems if "every step still drafts all" in each]
 
 
 def test_an_engine_that_does_not_take_the_patch_is_named() -> None:
