@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from specdec_engine.tables import table
-from specdec_engine.version import Build, Flavor, holds
+from specdec_engine.version import NEWEST, OLDEST, Build, Flavor, holds, minor_text
 
 
 class Severity(StrEnum):
@@ -84,8 +84,10 @@ def engine_rules() -> Mapping[str, Rule]:
     return {name: _rule(name, **row) for name, row in rows.items()}
 
 
-def _rule(name: str, *, severity: str, flavors: Sequence[str] = (), **more: Any) -> Rule:
-    return Rule(id=name, severity=Severity(severity), flavors=tuple(map(Flavor, flavors)), **more)
+def _rule(name: str, *, severity: str, says: str, flavors: Sequence[str] = (), **more: Any) -> Rule:
+    for place, release in (("{oldest}", OLDEST), ("{newest}", NEWEST)):
+        says = says.replace(place, minor_text(release))
+    return Rule(id=name, severity=Severity(severity), says=says, flavors=tuple(map(Flavor, flavors)), **more)
 
 
 def broken(rule: str, field: str, value: object, message: str) -> Finding:

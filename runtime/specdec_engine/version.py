@@ -20,6 +20,11 @@ NEWEST: Final[MajorMinor] = (0, 33)
 """The newest vLLM that the tables and rules were read for: of a newer one, nothing is known to be missing."""
 
 
+def minor_text(release: MajorMinor) -> str:
+    """A release without its patch, such as `0.33`."""
+    return f"{release[0]}.{release[1]}"
+
+
 def major_minor(text: str) -> MajorMinor | None:
     """Major and minor of a version such as `0.32.0+cpu` or `v0.20.0-rc0`; None for other text, such as `latest`."""
     found = re.match(r"v?(\d+)\.(\d+)", text)

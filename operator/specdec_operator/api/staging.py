@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specdec_operator.api.types import Free, Name, Part, Quantity, rule, rules
+from specdec_operator.staging.schemes import REMOTE
 
 _PATTERNS = (
     "patterns need mode PersistentVolumeClaim: in other modes KServe downloads, and reads patterns only from the "
@@ -74,7 +75,7 @@ class Staging(Part):
 
     mode: StagingMode = Field(
         StagingMode.AUTO,
-        description="Auto: depends on the URIs. StorageUris (hf, s3, gs, https) and Modelcar (oci): the same, and "
+        description=f"Auto: depends on the URIs. StorageUris ({', '.join(REMOTE)}) and Modelcar (oci): the same, and "
         "other URIs are rejected. PersistentVolumeClaim: a Job downloads each artifact once, into a PVC "
         "that the operator creates.",
     )

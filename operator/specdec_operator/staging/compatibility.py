@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specdec_engine.version import MajorMinor, major_minor
+from specdec_engine.version import NEWEST, OLDEST, MajorMinor, major_minor, minor_text
 
 _FILE: Final = pathlib.Path(__file__).parent / "data" / "compatibility.json"
 
@@ -47,5 +47,5 @@ def _supported(row: Mapping[str, Any]) -> Supported:
 _ROWS: Final[Mapping[str, Any]] = json.loads(_FILE.read_text(encoding="utf-8"))
 KUBERNETES: Final = _supported(_ROWS["kubernetes"])
 KSERVE: Final = _supported(_ROWS["kserve"])
-VLLM: Final = _supported(_ROWS["vllm"])
+VLLM: Final = _supported(_ROWS["vllm"] | {"oldest": minor_text(OLDEST), "newest": minor_text(NEWEST)})
 MATRIX: Final = (KUBERNETES, KSERVE, VLLM)

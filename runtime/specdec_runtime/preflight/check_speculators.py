@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_engine.rule import Finding, Severity
 from specdec_engine.tables import table
-from specdec_engine.version import NEWEST, Version, holds
+from specdec_engine.version import NEWEST, Version, holds, minor_text
 from specdec_runtime.preflight.case import whole
 from specdec_runtime.preflight.finding import FolderRule
 
@@ -26,7 +26,9 @@ TARGET: Final = FolderRule(
 TYPE: Final = FolderRule(
     id="SpeculatorsTypeUnknown",
     severity=Severity.REFUSED,
-    when="the draft's config.json has speculators_model_type; the engine's version is known, up to 0.33",
+    when=(
+        f"the draft's config.json has speculators_model_type; the engine's version is known, up to {minor_text(NEWEST)}"
+    ),
     says="This vLLM supports checkpoints of that type.",
     without="`Expected one of: ... Please ensure you're loading a speculators-format model.`",
     source="transformers_utils/configs/speculators/algos.py, 0.11 to 0.33",
