@@ -64,9 +64,7 @@ def check_tunable(service: Untrusted, now: float) -> None:
     elif guard.of("reduced").there:
         why = f"the guard has reduced its draft tokens; bring the requested number back first: specdec retry {name}"
     elif guard.of("control").there:
-        why = (
-            "baseline pods answer part of its requests; set guard.control.mode to Never, or wait for their end"
-        )
+        why = "baseline pods answer part of its requests; set guard.control.mode to Never, or wait for their end"
     elif set_now:
         why = f"its dial is set ({turned}), by hand or by another run; reset it first: specdec dial {name} reset"
     else:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from specdec_command.measure.compare import Drafting, total
-from specdec_command.tune.tuning import Tuning
+from specdec_command.tune.tuning import TuneContext, Tuning
 
 FILE: Final = "speculation_profile.json"
 _VERSION: Final = "1.0"
@@ -30,11 +30,27 @@ def profile_of(tuning: Tuning) -> dict[str, Any] | None:
     positions = drafted.positions[: context.requested]
     marginal = [*(each / steps for each in positions), *[0.0] * (context.requested - len(positions))]
     length = 1 + drafted.accepted / steps
-    chain = context.method in _IN_A_CHAIN and not context.speculation.get("parallelDrafting")
     return {
         "schema_version": _VERSION,
         "measured": True,
         "producer": "specdec tune",
+        **_draft(context),
+        "conditional_accept_rates": [*map(_short, _conditional(marginal))],
+        "marginal_accept_rates": [*map(_short, marginal)],
+        "mean_accept_length": _short(length),
+        "mean_accept_length_per_request": None,
+        "accept_length_by_k": _by_tokens(tuning),
+        "acceptance_length_histogram": _histogram(steps, drafted.positions),
+        "per_category": None,
+        "measurement_conditions": _conditions(tuning),
+        "validation": _validation(length, marginal),
+    }
+
+
+def _draft(context: TuneContext) -> dict[str, Any]:
+    """What was measured, and at which numbers of tokens its rates hold too."""
+    chain = context.method in _IN_A_CHAIN and not context.speculation.get("parallelDrafting")
+    return {
         "method": context.method,
         "draft_checkpoint": {"id": _short_id(context.draft)} if context.draft else None,
         "target_model": {"id": _short_id(context.model)},
@@ -42,16 +58,7 @@ def profile_of(tuning: Tuning) -> dict[str, Any] | None:
         "block_size": None,
         "max_supported_k": context.requested,
         "verification_method": "longest_prefix",
-        "conditional_accept_rates": [*map(_short, _conditional(marginal))],
-        "marginal_accept_rates": [*map(_short, marginal)],
-        "mean_accept_length": _short(length),
-        "mean_accept_length_per_request": None,
         "accept_length_model": "chain_analytic" if chain else "measured_per_k",
-        "accept_length_by_k": _by_tokens(tuning),
-        "acceptance_length_histogram": _histogram(steps, drafted.positions),
-        "per_category": None,
-        "measurement_conditions": _conditions(tuning),
-        "validation": _validation(length, marginal),
     }
 
 
