@@ -15,6 +15,8 @@ FILE: Final = "speculation_profile.json"
 _VERSION: Final = "1.0"
 _TOLERANCE: Final = 0.02
 """By how much the mean may differ from what the rates by position come to, before the check in the file fails."""
+_VERIFIED: Final = {"Standard": "longest_prefix", "Block": "block"}
+"""Names of the ways to verify in the file; it has none for the lossy ones."""
 _IN_A_CHAIN: Final = frozenset({"eagle", "eagle3", "draft_model"})
 """Methods whose first tokens are the same with fewer of them: one measurement shows the length at each smaller K."""
 
@@ -57,7 +59,7 @@ def _draft(context: TuneContext) -> dict[str, Any]:
         "num_speculative_tokens": context.requested,
         "block_size": None,
         "max_supported_k": context.requested,
-        "verification_method": "longest_prefix",
+        "verification_method": _VERIFIED.get(context.speculation.get("rejection", "Standard"), "other"),
         "accept_length_model": "chain_analytic" if chain else "measured_per_k",
     }
 

@@ -24,6 +24,14 @@ def test_rates_lengths_and_histogram_are_those_of_the_counters() -> None:
     assert (found["draft_checkpoint"], found["target_model"]) == ({"id": "meta/draft"}, {"id": "meta/llama"})
 
 
+@pytest.mark.parametrize(("rejection", "name"), [("Standard", "longest_prefix"), ("Block", "block"), ("Fly", "other")])
+def test_how_drafts_were_verified_is_named(rejection: str, name: str) -> None:
+    """Rates by block verification are of another kind."""
+    found = profile_of(tuning(repeats(1, {4: 1.5}), speculation={"rejection": rejection}))
+    assert found is not None
+    assert found["verification_method"] == name
+
+
 def test_steps_without_a_draft_are_steps_of_one_token() -> None:
     """A draft that is looked up is not there in each step. The first token of an answer is of no step that drafts."""
     rare = Drafting(drafts=10.0, drafted=40.0, accepted=30.0, generated=110.0, positions=(9.0, 8.0, 7.0, 6.0))
