@@ -122,9 +122,8 @@ async def test_a_draft_that_fails_is_dialled_to_nothing_and_comes_back_with_its_
         await service.condition("SpeculationActive", "Dialled")
     recovered = time.monotonic()
     async with Crowd(service, "code", 2):
-        await film.phase(
-            "Watching", recovered, 600
-        )  # by probes of today's traffic alone: two busy cores draft few tokens
+        # By probes of today's traffic alone: two busy cores draft few tokens.
+        await film.phase("Watching", recovered, 600)
     await service.verdict("Pass", "code")
     assert {each["metadata"]["uid"] for each in await pods(service)} == before
     status = await service.status()

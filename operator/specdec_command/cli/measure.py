@@ -1,6 +1,5 @@
 """`specdec measure NAME`: speculation against the baseline on a cluster, on the same requests."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,6 +19,7 @@ from specdec_command.cli.requests import (
     folder_of,
     prompts_of,
     sampling_of,
+    show,
 )
 from specdec_command.measure.benchmark import BenchmarkOrder, Job
 from specdec_command.measure.prompts import digest
@@ -27,7 +27,6 @@ from specdec_command.measure.prompts import digest
 if TYPE_CHECKING:
     from specdec_command.measure.compare import Measurement
 
-_WIDTH_IN_A_FILE: Final = 110
 _CONCURRENCIES: Final = "1,4,8"
 _SLOWEST, _FASTEST = 0.01, 1000.0
 
@@ -104,13 +103,9 @@ def _rates(text: str | None) -> tuple[float, ...]:
 
 def _show(measurement: "Measurement", folder: Path) -> None:
     """Writes both files, and shows the table."""
-    from rich.console import Console  # noqa: PLC0415 - nothing to load before it is needed
-
-    from specdec_command.measure.report import document, markdown  # noqa: PLC0415
+    from specdec_command.measure.report import document, markdown  # noqa: PLC0415 - nothing to load before it is needed
     from specdec_command.measure.table import render  # noqa: PLC0415
 
     (folder / "measure.md").write_text(markdown(measurement), encoding="utf-8")
     (folder / "measure.json").write_text(as_json(document(measurement)) + "\n", encoding="utf-8")
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_WIDTH_IN_A_FILE)
-    console.print(render(measurement))
-    console.print(f"written: {folder / 'measure.md'}, {folder / 'measure.json'}", markup=False, soft_wrap=True)
+    show(render(measurement), folder, ("measure.md", "measure.json"))

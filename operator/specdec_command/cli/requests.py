@@ -2,11 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
+import sys
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -16,7 +17,11 @@ from specdec_command.measure.prompts import Prompt, parse
 from specdec_command.measure.requests import Sampling
 from specdec_operator.errors import Invalid, OperatorError
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 _BUILT_IN: Final = ("code", "chat")
+_WIDTH_IN_A_FILE: Final = 110
 _Found = TypeVar("_Found")
 
 Source = Annotated[str, typer.Option("--prompts", metavar="code|chat|FILE.jsonl", help="The prompts to send.")]
@@ -85,6 +90,16 @@ def folder_of(path: Path) -> Iterator[Path]:
     finally:
         if made and not any(path.iterdir()):
             path.rmdir()
+
+
+def show(shown: "RenderableType", folder: Path, files: Sequence[str]) -> None:
+    """Prints what was found, and which files of the folder have it."""
+    from rich.console import Console  # noqa: PLC0415 - nothing to load before it is needed
+
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_WIDTH_IN_A_FILE)
+    console.print(shown)
+    written = ", ".join(str(folder / each) for each in files)
+    console.print(f"written: {written}", markup=False, soft_wrap=True)
 
 
 def finished(work: Coroutine[Any, Any, _Found]) -> _Found:

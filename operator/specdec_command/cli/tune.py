@@ -1,9 +1,8 @@
 """`specdec tune NAME`: the number of draft tokens at each load, tried in turn in the running engines."""
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +20,7 @@ from specdec_command.cli.requests import (
     numbers_of,
     prompts_of,
     sampling_of,
+    show,
 )
 from specdec_command.measure.prompts import digest
 from specdec_command.tune.order import Limits, TuneJob, TuneOrder
@@ -28,7 +28,6 @@ from specdec_command.tune.order import Limits, TuneJob, TuneOrder
 if TYPE_CHECKING:
     from specdec_command.tune.tuning import Tuning
 
-_WIDTH_IN_A_FILE: Final = 110
 
 Name = Annotated[str, typer.Argument(help="The service to tune.", callback=checked)]
 Tokens = Annotated[
@@ -93,9 +92,7 @@ def _tuned(job: TuneJob, kubeconfig: str | None) -> "Tuning":
 
 def _show(tuning: "Tuning", folder: Path) -> None:
     """Writes the files, and shows the table."""
-    from rich.console import Console  # noqa: PLC0415 - nothing to load before it is needed
-
-    from specdec_command.tune import profile  # noqa: PLC0415
+    from specdec_command.tune import profile  # noqa: PLC0415 - nothing to load before it is needed
     from specdec_command.tune.report import document, render  # noqa: PLC0415
 
     found = document(tuning)
@@ -108,7 +105,4 @@ def _show(tuning: "Tuning", folder: Path) -> None:
         texts[profile.FILE] = as_json(draft) + "\n"
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_WIDTH_IN_A_FILE)
-    console.print(render(tuning))
-    written = ", ".join(str(folder / each) for each in texts)
-    console.print(f"written: {written}", markup=False, soft_wrap=True)
+    show(render(tuning), folder, tuple(texts))

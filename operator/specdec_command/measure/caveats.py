@@ -1,15 +1,11 @@
 """What a reader has to know before believing the numbers."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from specdec_command.measure.benchmark import Side
-from specdec_command.measure.compare import Level, Measurement
+from specdec_command.measure.compare import Level, Measurement, has_strangers
 from specdec_operator.guard.cache_use import WAYS_OUT
 from specdec_operator.guard.what_if import HIGH, STRONGER
-
-_STRANGERS: Final = 0.02
-"""Share of tokens from other requests than this measurement's, above which the report mentions other clients."""
 
 
 def caveats(measurement: Measurement) -> Iterator[str]:
@@ -61,8 +57,8 @@ def _hardware(measurement: Measurement) -> Iterator[str]:
 
 def _other_clients(measurement: Measurement, side: Side) -> Iterator[str]:
     repeats = [each for each in measurement.repeats if each.turn.side is side]
-    ours, all_of_them = sum(each.tokens for each in repeats), sum(each.drafting.generated for each in repeats)
-    if all_of_them > ours * (1 + _STRANGERS):
+    if has_strangers(repeats):
+        ours, all_of_them = sum(each.tokens for each in repeats), sum(each.drafting.generated for each in repeats)
         yield (
             f"Other clients also sent requests to the {side} side: its engines generated {all_of_them:.0f} tokens "
             f"during the measurement, {ours} of them for it."

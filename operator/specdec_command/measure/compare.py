@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
+from typing import Final
 
 from specdec_command.measure.answer import Answer
 from specdec_command.measure.benchmark import BenchmarkOrder, BenchmarkRound, Load, Side
@@ -101,6 +102,16 @@ class AnsweredPrompts:
         """Median seconds per output token; None where every answer had one token only."""
         times = [each.per_token for each in self.answers if each.per_token is not None]
         return median(times) if times else None
+
+
+_STRANGERS: Final = 0.02
+"""Share of tokens from other requests than these, above which there are other clients."""
+
+
+def has_strangers(repeats: Sequence[AnsweredPrompts]) -> bool:
+    """Whether the engines also wrote answers of other clients meanwhile."""
+    ours, all_of_them = sum(each.tokens for each in repeats), sum(each.drafting.generated for each in repeats)
+    return all_of_them > ours * (1 + _STRANGERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specdec_command.measure.benchmark import Load
-from specdec_command.measure.compare import AnsweredPrompts, Equal, SideFigures, equal, figures
+from specdec_command.measure.compare import AnsweredPrompts, Equal, SideFigures, equal, figures, has_strangers
 from specdec_command.measure.context import Object, Running
 from specdec_command.measure.statistics import Ratio, ratio
 from specdec_command.tune.order import Limits, TuneOrder, TuneRound
 
 _WORTH: Final = 1.02
 """How much faster another number of tokens has to be: no client notices less."""
-_STRANGERS: Final = 0.02
-"""Share of tokens from other requests than these, from which on there are other clients."""
 _ERROR: Final = 0.05
 """Chance that any of the intervals at one load misses, as far as the repeats allow."""
 
@@ -89,8 +87,7 @@ class Tuning:
     @property
     def has_strangers(self) -> bool:
         """Whether other clients sent requests meanwhile."""
-        ours, all_tokens = sum(e.tokens for e in self.repeats), sum(e.drafting.generated for e in self.repeats)
-        return all_tokens > ours * (1 + _STRANGERS)
+        return has_strangers(self.repeats)
 
     @property
     def loads(self) -> tuple[TunedLoad, ...]:
