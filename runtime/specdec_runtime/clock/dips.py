@@ -30,6 +30,8 @@ one drafts some tokens, to learn how many pay most.
 """
 AT_LOAD: Final = 40
 """So many begin as the first ones do at each load, because a draft may pay at one and not at another."""
+MOST_PROMPTS: Final = 8
+"""Steps that take a prompt in, in the midst of a dip. More end it: its neighbours would be of another time."""
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
 _KEPT: Final = 0.75
@@ -71,6 +73,7 @@ class Dips:
     _wait: int = 0
     _left: int = 0
     _dip: int = 0
+    _prompts: int = 0
     _queue: int = 0
     _before: deque[TimedStep] = field(default_factory=lambda: deque(maxlen=AROUND))
     _within: list[TimedStep] = field(default_factory=list)
@@ -103,15 +106,24 @@ class Dips:
         self._at_load[load] = here = self._at_load.get(load, 0) + 1
         self._begun += 1
         self._new = here <= AT_LOAD
-        self._wait, self._left = self._pause(), STEPS - 1
+        self._wait, self._left, self._prompts = self._pause(), STEPS - 1, 0
         self._dip = self._drafts(usual, home if by_load else usual)
         return self._dip
 
     def cut(self) -> None:
-        """End a dip early: the step that was scheduled takes a prompt in, and the draft has to read it too, or vLLM's
-        own schedule asks for as few tokens.
-        """
+        """End a dip early: vLLM's own schedule asks for as few tokens."""
         self._left = 0
+
+    def put_off(self) -> None:
+        """Go on with a dip after the step that was scheduled: it takes a prompt in, and the draft has to read that too.
+        The next step is not counted, as the first of a dip is not; so it is one more, and the next dip comes later.
+        """
+        self._prompts += 1
+        if self._prompts > MOST_PROMPTS:
+            self.cut()
+            return
+        self._left = min(STEPS, self._left + 2)
+        self._wait += self._pause() // STEPS
 
     def note(self, step: TimedStep, *, dipped: bool) -> None:
         """Take in a step that ended, except the first one after a change. dipped: whether it was of a dip."""
@@ -121,6 +133,8 @@ class Dips:
             return
         if self._before and self._before[-1].asked != step.asked:
             self.interrupt()
+        if self._left:  # it takes a prompt in, in the midst of a dip
+            return
         if not self._within:
             self._before.append(step)
             return

@@ -73,7 +73,8 @@ class StepClock:
         output = self._schedule(*given, **named)
         dips = self._position.dip is not None
         if asked and not dips:
-            self.dips.cut()
+            end = self.dips.put_off if takes_prompt(output) else self.dips.cut
+            end()
         if len(self._begun) >= _MOST_UNDER_WAY:
             self._begun.clear()
         self._begun[id(output)] = begun, dips

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_runtime.clock.dips import AROUND, ENOUGH, LATER, SHARE, STEPS, DipKind, Dips
+from specdec_runtime.clock.dips import AROUND, ENOUGH, LATER, MOST_PROMPTS, SHARE, STEPS, DipKind, Dips
 from specdec_runtime.clock.hooks import StepClock
 from specdec_runtime.clock.sums import TimedStep
 from specdec_runtime.dial.hooks import DialPosition
@@ -44,7 +44,10 @@ class StandinEngine:
     def step(self, seconds: float | None = None) -> bool:
         """One step."""
         dip = self.dips.begins(self.dial or self.tokens, self.waiting)
-        if dip is not None and (self.prompts or dip >= self.tokens):
+        if dip is not None and self.prompts:
+            self.dips.put_off()
+            dip = None
+        if dip is not None and dip >= self.tokens:
             self.dips.cut()
             dip = None
         asked, dips = self.tokens if dip is None else dip, dip is not None
@@ -186,16 +189,62 @@ def test_a_pause_in_a_dip_does_not_end_the_dips() -> None:
     assert engine.dips.sums
 
 
-def test_a_prompt_ends_a_dip() -> None:
-    """The draft reads it with the target: without it, it would guess wrongly to the end of the answer."""
+def with_prompts(engine: StandinEngine, steps: int, every: int) -> None:
+    """Runs so many steps, of which each so many-th takes a prompt in."""
+    for number in range(steps):
+        engine.prompts = not number % every
+        engine.step()
+    engine.prompts = False
+
+
+def test_a_dip_goes_on_after_a_prompt() -> None:
+    """The draft reads it with the target: without it, it would guess wrongly to the end of the answer. The step after
+    it is not counted, because it verifies what that one drafted.
+    """
+    engine = StandinEngine(even())
+    while not engine.step():
+        pass
+    engine.run(4)
+    engine.prompts = True
+    assert not engine.step()
+    engine.prompts = False
+    assert engine.run(3 * AROUND) == STEPS - 5 + 1
+    (sums,) = engine.dips.sums.values()
+    assert (sums.dips, sums.ratios) == (1, pytest.approx(0.5))
+
+
+def test_a_dip_that_begins_with_a_prompt_is_as_long_as_others() -> None:
+    """Chunks of a prompt are several steps."""
     engine = StandinEngine(even())
     while not engine.step():
         pass
     engine.prompts = True
-    assert not engine.run(STEPS)
+    assert not engine.run(3)
     engine.prompts = False
-    assert not engine.run(AROUND)
+    assert engine.run(3 * AROUND) == STEPS
+
+
+def test_many_prompts_end_a_dip() -> None:
+    """The steps before it would be of another time."""
+    engine = StandinEngine(even())
+    while not engine.step():
+        pass
+    engine.prompts = True
+    assert not engine.run(MOST_PROMPTS + 1)
+    engine.prompts = False
+    assert not engine.run(2 * AROUND)
     assert not engine.dips.sums
+
+
+@pytest.mark.parametrize("every", [4, 6, 20])
+def test_with_prompts_every_few_steps_most_dips_count_and_take_their_share(every: int) -> None:
+    """Four clients with answers of a hundred tokens."""
+    engine = StandinEngine(drawn(5))
+    steps = round(ENOUGH * STEPS / SHARE)
+    with_prompts(engine, steps, every)
+    (sums,) = engine.dips.sums.values()
+    assert sums.dips > 0.97 * engine.dips._begun
+    assert sum(engine.dipped) / steps == pytest.approx(SHARE, rel=0.15)
 
 
 def test_dips_that_cannot_be_compared_become_rare_too() -> None:
