@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 STEPS: Final = 13
 """Steps of a dip. The first is not counted: it verifies what was drafted before."""
 AROUND: Final = 12
-"""Steps before a dip, and as many after it, that it is compared with."""
+"""Steps of one batch size before a dip, and as many after it, that it is compared with."""
+REACH: Final = 48
+"""Steps before a dip, and after it, among which these are: requests come and go."""
 SHARE: Final = 0.02
 LATER: Final = 0.01
-"""Share of the steps that are in dips: until ENOUGH have begun, and later."""
-ENOUGH: Final = 200
+"""Share of the time that is in dips: until ENOUGH have begun, and later."""
+ENOUGH: Final = 400
 """First the engine learns whether its draft pays: until so many dips have begun, all draft nothing. Then every second
 one drafts some tokens, to learn how many pay most.
 """
@@ -34,6 +36,12 @@ MOST_PROMPTS: Final = 8
 """Steps that take a prompt in, in the midst of a dip. More end it: its neighbours would be of another time."""
 _FEWEST: Final = 4
 """Steps of one batch size that a dip needs to have, before, within and after it."""
+_LATELY: Final = 16
+"""Ratios of the last dips, by which dips become as rare as their share of the time allows. With fewer than a quarter of
+them a dip counts as steps of the usual length: those without a draft are shorter.
+"""
+SHORTEST: Final = 0.25
+"""Share of a step's seconds that one in a dip counts as, at least: dips stay as far apart as their neighbours need."""
 _KEPT: Final = 0.75
 """Share of the steps of a mean: the slowest are left out on both sides, because a machine's hiccup is of none."""
 
@@ -58,7 +66,7 @@ class DipSums:
 
 @dataclass(slots=True)
 class Dips:
-    """When an engine dips, and what came of it. draw: a random number from 0 to 1. share: of the steps, instead of
+    """When an engine dips, and what came of it. draw: a random number from 0 to 1. share: of the time, instead of
     those above, and without a beginning in which all draft nothing; 0: it never dips.
 
     Chance decides when, so that no pattern of the traffic meets it, and that the pods of a service do not dip together.
@@ -75,7 +83,8 @@ class Dips:
     _dip: int = 0
     _prompts: int = 0
     _queue: int = 0
-    _before: deque[TimedStep] = field(default_factory=lambda: deque(maxlen=AROUND))
+    _lately: deque[float] = field(default_factory=lambda: deque(maxlen=_LATELY))
+    _before: deque[TimedStep] = field(default_factory=lambda: deque(maxlen=REACH))
     _within: list[TimedStep] = field(default_factory=list)
     _after: list[TimedStep] = field(default_factory=list)
 
@@ -91,12 +100,12 @@ class Dips:
         if self._left:
             self._left -= 1
             return self._dip if self._dip <= home else None
-        if not home or self._within:
+        if not home:
             return None
         self._wait -= 1
         if self._wait == AROUND:
             self._queue = waiting
-        if self._wait > 0:
+        if self._wait > 0 or self._within:
             return None
         if len(self._before) < AROUND or waiting > self._queue:
             self._wait = 2 * AROUND
@@ -139,7 +148,7 @@ class Dips:
             self._before.append(step)
             return
         self._after.append(step)
-        if len(self._after) == AROUND:
+        if len(self._after) == REACH:
             self._compare()
             self._before.extend(self._after)
             self._within, self._after = [], []
@@ -150,7 +159,7 @@ class Dips:
         self._within, self._after, self._left = [], [], 0
 
     def _compare(self) -> None:
-        before, within, after = (_by_batch(each) for each in (self._before, self._within, self._after))
+        before, within, after = (_by_batch(each) for each in (reversed(self._before), self._within, self._after))
         home, dip = self._before[-1].asked, self._within[-1].asked
         if dip == home:  # vLLM's own schedule drafts as few at this batch size
             return
@@ -163,6 +172,7 @@ class Dips:
             sums.dips += 1
             sums.ratios += ratio
             sums.squares += ratio * ratio
+            self._lately.append(ratio)
 
     def _drafts(self, home: int, most: int) -> int:
         """Tokens of the dip that begins: 0, or in turn 1, half of `home`, one less than it, and the most."""
@@ -176,16 +186,17 @@ class Dips:
 
     def _pause(self) -> int:
         share = (SHARE if self._begun < ENOUGH or self._new else LATER) if self.share is None else self.share
-        return round(STEPS * (1 / share - 1) * (0.5 + self.draw())) if share else sys.maxsize
+        takes = max(SHORTEST, fmean(self._lately)) if len(self._lately) * 4 >= _LATELY else 1.0
+        return round(STEPS * takes * (1 / share - 1) * (0.5 + self.draw())) if share else sys.maxsize
 
 
 def _by_batch(steps: Iterable[TimedStep]) -> dict[int, list[float]]:
-    """The seconds of the steps that took no prompt in."""
+    """The seconds of the first steps of each batch size that took no prompt in."""
     found: dict[int, list[float]] = {}
     for each in steps:
         if not each.prompt:
             found.setdefault(batch_of(each.requests), []).append(each.seconds)
-    return found
+    return {batch: seconds[:AROUND] for batch, seconds in found.items()}
 
 
 def _mean(seconds: Sequence[float]) -> float:
