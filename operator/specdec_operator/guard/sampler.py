@@ -107,5 +107,6 @@ def with_window(observation: Observation, judged: Judged | None) -> Observation:
         findings=judged.findings,
         comparison=judged.comparison,
         recent=judged.recent,
+        dips=judged.gain is not None,
         off_cost=judged.off_cost,
     )

@@ -96,16 +96,19 @@ def note_off_cost(state: State, observation: Observation) -> State:
 
 def is_of_speed(state: State, observation: Observation, now: float) -> bool:
     """Whether speculation is too slow compared with the baseline of another time, or `failureLimit` windows in a row
-    could not be compared; in a service of one pod ten, unless more requests run at once than in any baseline.
+    could not be compared; in a service of one pod ten, unless more requests run at once than in any baseline, and not
+    at all if its engine compares itself: a trial costs two rollouts.
     """
     verdict = observation.verdict
     if verdict is None or verdict.final or not is_fresh(state, observation):
         return False
     if verdict.reason in _BY_SPEED:
         return last_failing_window(state, observation, now)
-    alone = observation.policy.single and verdict.reason is not Reason.BEYOND_BASELINE
-    least = max(observation.policy.failure_limit, _UNCOMPARED_ALONE if alone else 0)
-    return verdict.uncompared and state.unmeasured + 1 >= least
+    alone = observation.policy.single
+    if not verdict.uncompared or (alone and observation.dips):
+        return False
+    waits = alone and verdict.reason is not Reason.BEYOND_BASELINE
+    return state.unmeasured + 1 >= max(observation.policy.failure_limit, _UNCOMPARED_ALONE if waits else 0)
 
 
 def _may_settle(state: State, observation: Observation) -> bool:

@@ -303,6 +303,7 @@ class Observation:
     thresholds: what windows are compared with. baseline_pods: the progress of the baseline pods.
     dials: whether every ready pod offers a dial. dial_trouble: why some pods do not draft as asked for; empty if all
     do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
+    dips: whether its engines compare themselves with and without the draft.
     off_cost: what it and those before it show of engines that leave their draft out. measured_for: what that is of.
     rows: the tokens by load that its dips ask for.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
@@ -336,6 +337,7 @@ class Observation:
     dial_trouble: str = ""
     by_hand: bool = False
     probe: Probe | None = None
+    dips: bool = False
     off_cost: OffCost | None = None
     measured_for: MeasuredFor | None = None
     rows: WantedRows | None = None

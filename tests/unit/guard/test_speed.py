@@ -94,10 +94,18 @@ class TestBaseline:
 
 
 @pytest.mark.parametrize(
-    ("frame", "before", "tries"), [(ONE, 8, False), (ONE, 9, True), (TWO, 2, True), (ONE | {"held": True}, 9, False)]
+    ("frame", "before", "tries"),
+    [
+        (ONE, 8, False),
+        (ONE, 9, True),
+        (TWO, 2, True),
+        (ONE | {"held": True}, 9, False),
+        (ONE | {"dips": True}, 9, False),
+        (TWO | {"dips": True}, 2, True),
+    ],
 )
 def test_a_speed_that_cannot_be_compared_is_measured_again(frame: Frame, before: int, *, tries: bool) -> None:
-    """By baseline pods; a service of one pod runs as baseline after ten such windows."""
+    """By baseline pods; a service of one pod runs as baseline after ten such windows, unless its engine dips."""
     uncompared = Verdict(outcome=Outcome.INCONCLUSIVE, reason=Reason.NOT_MEASURED, message="different traffic")
     begun = make_state(unmeasured=before)
     (state,) = strip(begun, (9999, frame | RECENT | {"verdict": uncompared}))
