@@ -2,10 +2,10 @@
 
     python -m lab.guard.dips
 
-Of the engine only the dips at nothing are simulated: 13 steps of 20 ms with the draft, a share of them as the
-runtime's, one pod, windows of two minutes. A dip's ratio scatters by 10 %. All ratios of a window share a factor that
-wanders: what the machine does to a step with the draft and not to one without it. It is new in each window, or lasts
-for five minutes.
+Of the engine only the dips at nothing are simulated: 13 steps, where one with the draft takes 20 ms, for a share of the
+time as the runtime's, one pod, windows of two minutes. A dip's ratio scatters by 10 %. A machine that does all steps
+faster or slower for minutes does not change it. All ratios of a window share a factor that wanders: what a machine does
+to a step with the draft and not to one without it. It is new in each window, or lasts for five minutes.
 """
 
 import json
@@ -23,12 +23,12 @@ from hack import machine
 
 from specdec_operator.guard.dips import DipTotals
 from specdec_operator.guard.gain import DipEvidence, DipSpan
-from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, STEPS
+from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, SHORTEST, STEPS
 
 OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "dips.json"
-LOSSES: Final = (0.4, 0.7, 0.8, 0.85, 0.9, 0.95)
+LOSSES: Final = (0.4, 0.7, 0.8, 0.9, 0.95, 0.97)
 GAINS: Final = (1.0, 1.02, 1.05)
-WANDERS: Final = ((0.0, 0.0), (0.04, 0.0), (0.08, 0.0), (0.08, 300.0))
+WANDERS: Final = ((0.0, 0.0), (0.04, 0.0), (0.08, 0.0), (0.04, 300.0), (0.08, 300.0))
 """Standard deviation of the factor, and the seconds for which it lasts."""
 SERVICES: Final = 200
 STEP: Final = 0.02
@@ -36,6 +36,8 @@ WINDOW: Final = 120.0
 SCATTER: Final = 0.10
 _HOURS: Final = 6
 _DAY: Final = 24
+_FEWEST: Final = 4
+"""Dips before the engine knows what they take."""
 LENGTH: Final = 2.0
 
 
@@ -78,14 +80,20 @@ def shown(scene: DipScene, seed: int) -> float | None:
     for number in range(round(scene.hours * 3600 / WINDOW)):
         level = like * level + sqrt(1 - like * like) * draw.standard_normal()
         mean = scene.true / LENGTH * (1 + scene.wanders * level)
-        share = SHARE if dips < ENOUGH else LATER / 2  # the other half draft some tokens
-        count = int(draw.poisson(share * WINDOW / (STEPS * STEP)))
+        count = int(draw.poisson(expected(scene.true, dips)))
         ratios = np.maximum(0.01, mean * (1 + SCATTER * draw.standard_normal(count)))
         dips += count
         found = found.plus(window_of(ratios))
         if (gain := found.gain) is not None and gain.high < 1:
             return (number + 1) * WINDOW / 60
     return None
+
+
+def expected(gain: float, begun: int) -> float:
+    """Dips at nothing of one pod in a window. gain: that dips show; begun: how many this pod had."""
+    share = SHARE if begun < ENOUGH else LATER / 2  # the other half draft some tokens
+    takes = max(SHORTEST, gain / LENGTH) if begun >= _FEWEST else 1.0
+    return share * WINDOW / (STEPS * STEP * takes)
 
 
 def window_of(ratios: Any, pods: int = 1) -> DipSpan:

@@ -3,9 +3,9 @@
     python -m lab.guard.off_cost
 
 As in dips.py, of several pods. Each pod's machine has a speed of its own, which stays (5 %) and wanders (8 %, for five
-minutes); what it does to a step with the draft and not to one without it wanders as much. For half an hour as many
-baseline pods serve too. An engine that leaves its draft out reaches 0.80 of the baseline, so that dips show a gain of
-1.25 times the true one.
+minutes); what it does to a step with the draft and not to one without it wanders by half of that. For half an hour as
+many baseline pods serve too. An engine that leaves its draft out reaches 0.80 of the baseline, so that dips show a gain
+of 1.25 times the true one.
 """
 
 import json
@@ -21,11 +21,11 @@ from typing import Any, Final
 import numpy as np
 from hack import machine
 
-from lab.guard.dips import LENGTH, SCATTER, STEP, WINDOW, window_of
+from lab.guard.dips import LENGTH, SCATTER, STEP, WINDOW, expected, window_of
 from specdec_operator.guard.gain import DipEvidence, DipSpan
 from specdec_operator.guard.off_cost import BesideSteps, OffCost, off_cost_of
 from specdec_operator.guard.off_steps import StepTotals
-from specdec_runtime.clock.dips import ENOUGH, LATER, SHARE, STEPS
+from specdec_runtime.clock.dips import STEPS
 
 OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "off_cost.json"
 TRUE: Final = (0.8, 0.9, 0.95, 1.0, 1.1, 1.2, 1.5)
@@ -40,7 +40,8 @@ _LIKE: Final = exp(-WINDOW / 300)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffScene:
     """true: gain over the baseline; cost: share of its speed that an engine without its draft reaches. pods: of each
-    arm. machines: standard deviation of their speeds; wanders: that of a window's about their mean.
+    arm. machines: standard deviation of their speeds; wanders: that of a window's about their mean; ratios: that
+    of the ratios of its dips.
 
     measured: whether there are baseline pods at all.
     """
@@ -50,6 +51,7 @@ class OffScene:
     cost: float = _COST
     machines: float = 0.05
     wanders: float = 0.08
+    ratios: float = 0.04
     hours: int = 6
     measured: bool = True
 
@@ -77,8 +79,8 @@ class OffScenes:
 class _Machines:
     """The speeds of so many pods' machines, window by window. draw: chance."""
 
-    def __init__(self, draw: np.random.Generator, scene: OffScene, stays: float) -> None:
-        self._draw, self._wanders = draw, scene.wanders
+    def __init__(self, draw: np.random.Generator, scene: OffScene, stays: float, wanders: float) -> None:
+        self._draw, self._wanders = draw, wanders
         self._stays = stays * draw.standard_normal(scene.pods)
         self._level = draw.standard_normal(scene.pods)
 
@@ -92,12 +94,12 @@ class _Machines:
 def concluded(scene: OffScene, seed: int) -> Concluded:
     """One service: until it is found slower, or to its end."""
     draw = np.random.default_rng(seed)
-    ours, theirs, ratios = (_Machines(draw, scene, stays) for stays in (scene.machines, scene.machines, 0.0))
+    ours, theirs = (_Machines(draw, scene, scene.machines, scene.wanders) for _ in range(2))
+    ratios = _Machines(draw, scene, 0.0, scene.ratios)
     found, beside, cost, dips, faster = DipEvidence(), BesideSteps(), None, 0, None
     off = scene.true / scene.cost / LENGTH * STEP
     for number in range(round(scene.hours * 3600 / WINDOW)):
-        share = SHARE if dips < ENOUGH * scene.pods else LATER / 2
-        counts = draw.poisson(share * WINDOW / (STEPS * STEP), scene.pods)
+        counts = draw.poisson(expected(scene.true / scene.cost, dips // scene.pods), scene.pods)
         dips += int(counts.sum())
         found = found.plus(_dips(draw, scene, counts, ratios.window()))
         if scene.measured and number < _BESIDE:

@@ -15,8 +15,12 @@ from specdec_operator.guard.totals import Totals, added, counted_between, faded
 _FEWEST_OF_KIND: Final = 3
 _LEAST_SCATTER: Final = 0.03
 """Scatter of one dip's ratio, at least: a few dips can agree by chance."""
-_WANDERS: Final = 0.08
-"""Share by which the ratio of a block may miss that of others, whatever its dips agree on."""
+_WANDERS: Final = 0.06
+_UNSEEN_FOR: Final = 4.0
+_AS_MANY: Final = 2.0
+"""Share by which the ratio of a block may miss that of others, whatever its dips agree on. After four blocks their own
+scatter shows it, and this counts as two blocks.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +68,15 @@ class DipTotals(Totals):
     @property
     def variance(self) -> float:
         """Of the mean ratio: by the scatter of the dips or by that of the blocks, whichever is larger, and by what
-        blocks may differ in that were not seen yet.
+        blocks may differ in that too few of them show.
         """
         mean = self.ratios / self.dips
         scatter = max(0.0, self.squares / self.dips - mean * mean) * self.dips / (self.dips - 1)
         by_dips = max(scatter, (_LEAST_SCATTER * mean) ** 2) / self.dips
         missed = max(0.0, self.ratio_ratio - 2 * mean * self.ratio_dips + mean * mean * self.dips_dips)
         few = (self.blocks + 1) * self.blocks / max(0.5, self.blocks - 1) ** 2  # so many squares of so few degrees
-        return max(by_dips, few * missed / (self.dips * self.dips)) + (_WANDERS * mean) ** 2 / self.blocks
+        unseen = _AS_MANY / (_AS_MANY + max(0.0, self.blocks - _UNSEEN_FOR)) / self.blocks
+        return max(by_dips, few * missed / (self.dips * self.dips)) + (_WANDERS * mean) ** 2 * unseen
 
 
 Kind = tuple[int, int]

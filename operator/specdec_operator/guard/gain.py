@@ -6,7 +6,7 @@ baseline. So dips show a loss, and prove no gain, unless it was measured by how 
 """
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from itertools import accumulate
 from math import exp, hypot, inf, log, sqrt
 from typing import Final
 
@@ -18,11 +18,13 @@ FEWEST_DIPS: Final = 8
 """Dips before their scatter is known."""
 _BLOCK: Final = 120.0
 """Seconds of a block, at least: windows of seconds look at a machine once."""
-_RECENT: Final = 4
-"""Blocks that show a change soon."""
-_FADES: Final = 1800.0
-"""Seconds after which a dip counts half among all of them, which show a small loss."""
-_ALPHA: Final = 0.001
+_SPANS: Final = (1, 2, 4, 8, 16)
+"""Numbers of last blocks that are looked at by themselves: few show a large change at once, many a small one."""
+_LATELY: Final = 4
+"""Last blocks that what pays has to show too."""
+_FADES: Final = 3600.0
+"""Seconds after which a dip counts half among all of them."""
+_ALPHA: Final = 0.005
 _LOW_ALPHA: Final = 0.05
 """Chance of error of the upper bound, which ends speculation, and of the lower one, by which a minimum yields."""
 _MOST_UNSEEN: Final = 0.5
@@ -82,11 +84,11 @@ def speed_in(dips: DipTotals, length: float) -> tuple[float, float]:
 class DipGain:
     """What the dips of one speculation came to. gain: tokens of a step and request x seconds of a step without the
     draft / with it, by the time of each kind of steps. high: its upper bound. ratio: of the seconds, over the kinds
-    with dips; length: of the tokens, over all; share: of the time that the kinds with dips took. seconds: of the time
-    that the dips are of.
+    with dips; length: of the tokens, of steps that took no prompt in; share: of the time that the kinds with dips took.
+    seconds: of the time that the dips are of.
 
-    rest: the part of the gain that is of kinds without dips. part: the gain at the kinds with dips; least: its lower
-    bound; lately: what the last blocks show of it on average, None if they have too few dips. low: lower bound of the
+    rest: the part of the gain that is of kinds without dips. part: the gain of the others; least: its lower bound;
+    lately: what the last blocks show of it on average, None if they have too few dips. low: lower bound of the
     gain over the baseline, in which the rest of the time counts as it is. cost: by which all was corrected. Both are
     None if it is not known. engine_high: the upper bound before that.
     """
@@ -150,52 +152,80 @@ class DipEvidence:
 
     def _closed(self) -> "DipEvidence":
         block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
-        recent = (*self.recent, block)[-_RECENT:]
+        recent = (*self.recent, replace(block, other=OtherDips()))[-_SPANS[-1] :]
         return DipEvidence(recent=recent, before=faded.plus(block), beside=self.beside)
 
     @property
     def gain(self) -> DipGain | None:
-        """The gain by the last blocks or by all, whichever has the lower bound; None while both have too few dips. Its
-        lower bound is that of all blocks, and no more than the last ones show on average.
+        """The gain by some last blocks or by all, whichever has the lowest upper bound; None while all have too few
+        dips. Its lower bound is that of all blocks, and no more than the last ones show on average.
         """
-        recent, before = gain_of(reduce(DipSpan.plus, self.recent, _NO_TIME)), gain_of(self.before)
-        if recent is None or before is None:
-            return recent or (before and replace(before, lately=None))
-        found = min(recent, before, key=lambda gain: gain.high)
-        return replace(found, part=before.part, least=before.least, lately=recent.part)
+        last = [gain_of(each) for each in self._last(*_SPANS)]
+        before, (lately,) = gain_of(self.before), map(gain_of, self._last(min(_LATELY, len(self.recent))))
+        found = [each for each in (before, *last) if each is not None]
+        if not found:
+            return None
+        lowest = min(found, key=lambda gain: gain.high)
+        if before is None or lately is None:
+            return replace(lowest, lately=None)
+        return replace(lowest, part=before.part, least=before.least, lately=lately.part)
+
+    def _last(self, *numbers: int) -> list[DipSpan]:
+        """The last so many blocks together, for each number of blocks that there are."""
+        spans = [_NO_TIME, *accumulate(reversed(self.recent), DipSpan.plus)]
+        return [spans[number] for number in numbers if number < len(spans)]
 
 
 def gain_of(span: DipSpan) -> DipGain | None:
     """The gain that the dips of some blocks show; None from too few. Steps of a kind without dips are taken to last as
     long without the draft as with it, so that they never make a loss; those in dips at other tokens are left out.
+
+    A baseline takes a prompt in once too. So a step that does counts as itself, and what it brings beyond one token a
+    request as steps without the draft, which a baseline would take for that.
     """
-    kinds = at_home(span.kinds).values()
-    known = [each for each in kinds if each.is_known]
-    seconds, dips = sum(each.seconds for each in kinds), sum(each.dips for each in known)
-    if dips < FEWEST_DIPS or seconds <= 0:
+    kinds = at_home(span.kinds)
+    seconds = sum(each.seconds for each in kinds.values())
+    known = [each for (_, batch), each in kinds.items() if batch and each.is_known]
+    dips, seen = sum(each.dips for each in known), sum(each.seconds for each in known)
+    if dips < FEWEST_DIPS or seen <= 0:
         return None
-    share = sum(each.seconds for each in known) / seconds
-    if not share:
-        return None
-    parts = [(each.seconds / seconds * each.length, each) for each in known]
-    length = sum(each.seconds / seconds * each.length for each in kinds)
-    rest = length - sum(part for part, _ in parts)
+    more = _brought_by_prompts(kinds) / sum(each.requests for each in known)
+    parts = [(each.seconds / seconds * (each.length + more), each) for each in known]
+    rest = _without_dips(kinds) / seconds
     gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
     error = sqrt(sum(part * part * each.variance for part, each in parts))
-    ratio = sum(each.seconds * each.ratios / each.dips for each in known) / (share * seconds)
-    high, least = gain + width(dips) * error, gain - rest - width(dips, _LOW_ALPHA) * error
+    share, part = seen / seconds, gain - rest
     return DipGain(
         gain=gain,
-        high=high,
-        ratio=ratio,
-        length=length,
+        high=gain + width(dips) * error,
+        ratio=sum(each.seconds * each.ratios / each.dips for each in known) / seen,
+        length=_length(kinds),
         share=share,
         dips=round(dips),
         seconds=span.seconds,
         rest=rest,
-        part=(gain - rest) / share,
-        least=max(0.0, least) / share,
+        part=part / share,
+        least=max(0.0, part - width(dips, _LOW_ALPHA) * error) / share,
     )
+
+
+def _without_dips(kinds: KindTotals) -> float:
+    """Seconds that the steps without dips would take without the draft, at most."""
+    prompts = sum(each.seconds for (_, batch), each in kinds.items() if not batch)
+    return prompts + sum(
+        each.seconds * each.length for (_, batch), each in kinds.items() if batch and not each.is_known
+    )
+
+
+def _brought_by_prompts(kinds: KindTotals) -> float:
+    """Tokens beyond one a request, of steps that took a prompt in."""
+    return sum(max(0.0, each.tokens - each.requests) for (_, batch), each in kinds.items() if not batch)
+
+
+def _length(kinds: KindTotals) -> float:
+    """Tokens of a step and request, over the time of the steps that took no prompt in."""
+    steps = [each for (_, batch), each in kinds.items() if batch]
+    return sum(each.seconds * each.length for each in steps) / sum(each.seconds for each in steps)
 
 
 def width(dips: float, alpha: float = _ALPHA) -> float:

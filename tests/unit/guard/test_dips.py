@@ -153,14 +153,35 @@ def test_too_few_dips_show_nothing() -> None:
     assert gain() is None
 
 
-@pytest.mark.parametrize("kind", [(3, 0), (3, 64)], ids=["with prompts", "at another load"])
-def test_time_without_dips_never_makes_a_loss(kind: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("tokens", "expected"), [(900, 0.25 * 0.5 + 0.75 * 3), (0, 0.25 * 0.5 + 0.75)])
+def test_time_without_dips_never_makes_a_loss(tokens: float, expected: float) -> None:
     """Its steps may last as long without the draft, so it gains what they bring, and at least 1."""
     slow = replace(SEEN, tokens=300)
-    for tokens, expected in ((900, 0.25 * 0.5 + 0.75 * 3), (0, 0.25 * 0.5 + 0.75)):
-        found = gain_of_block({(3, 4): slow, kind: DipTotals(seconds=7.5, requests=300, tokens=tokens)})
-        assert found is not None
-        assert (found.gain, found.share) == (pytest.approx(expected), 0.25)
+    found = gain_of_block({(3, 4): slow, (3, 64): DipTotals(seconds=7.5, requests=300, tokens=tokens)})
+    assert found is not None
+    assert (found.gain, found.share) == (pytest.approx(expected), 0.25)
+
+
+@pytest.mark.parametrize(("requests", "tokens", "more"), [(100, 350, 250), (100, 100, 0), (0, 0, 0), (100, 60, 0)])
+def test_a_prompt_is_taken_in_once_by_a_baseline_too(requests: float, tokens: float, more: float) -> None:
+    """5 s of such steps with 2.5 s of others: a baseline takes the 5 s as well, and a step of 4 ms a request for each
+    token that the draft brought then: without the draft, 300 steps of a request are half of 2.5 s.
+    """
+    prompts = DipTotals(seconds=5.0, requests=requests, tokens=tokens)
+    found = gain_of_block({(3, 4): SEEN, (3, 0): prompts})
+    assert found is not None
+    baseline = 5.0 + (600 + more) * 0.5 * 2.5 / 300
+    assert found.gain == pytest.approx(baseline / 7.5)
+    assert (found.length, found.share) == (2.0, pytest.approx(1 / 3))
+    assert (found.rest, found.part) == (pytest.approx(5 / 7.5), pytest.approx((baseline - 5) / 2.5))
+
+
+def test_dips_of_steps_with_a_prompt_are_of_no_engine() -> None:
+    """A page may show any numbers."""
+    assert gain_of_block({(3, 0): SEEN}) is None
+    both = gain_of_block({(3, 4): SEEN, (3, 0): SEEN})
+    assert both is not None
+    assert both.dips == 10
 
 
 def test_short_windows_are_one_block_of_two_minutes() -> None:
@@ -176,13 +197,13 @@ def test_short_windows_are_one_block_of_two_minutes() -> None:
 
 
 def test_the_time_of_the_dips_is_that_of_their_blocks() -> None:
-    """Of the last four where these have the lower bound, else of all, where half an hour ago counts half."""
+    """Of some of the last where these have the lowest bound, else of all, where an hour ago counts half."""
     turned = gain(*[of_window(0.75)] * 60, *[of_window(0.4)] * 4)
     assert turned is not None
     assert turned.seconds == 4 * WINDOW
     steady = gain(*[of_window(0.5)] * 5000)
     assert steady is not None
-    assert steady.seconds == pytest.approx(WINDOW / (1 - 0.5 ** (WINDOW / 1800)))
+    assert steady.seconds == pytest.approx(WINDOW / (1 - 0.5 ** (WINDOW / 3600)))
     assert steady.dips == round(9 * steady.seconds / WINDOW)
 
 
@@ -208,7 +229,7 @@ def _minutes(true: float, seed: int, hours: float) -> float | None:
     return None
 
 
-@pytest.mark.parametrize(("true", "most"), [(0.4, 2), (0.7, 8), (0.8, 14), (0.9, 90)])
+@pytest.mark.parametrize(("true", "most"), [(0.4, 2), (0.7, 4), (0.8, 6), (0.9, 20)])
 def test_a_slow_draft_is_seen_in_minutes(true: float, most: float) -> None:
     """Simulated: one pod with 9 dips in each window of two minutes, which is 2 % of steps of 20 ms."""
     found = [_minutes(true, seed, 6) for seed in range(9)]
@@ -216,9 +237,9 @@ def test_a_slow_draft_is_seen_in_minutes(true: float, most: float) -> None:
     assert None not in found
 
 
-def test_a_draft_that_costs_nothing_is_left_alone() -> None:
+def test_a_draft_that_pays_a_little_is_left_alone() -> None:
     """Simulated: twenty days, looked at every two minutes."""
-    assert [_minutes(1.0, seed, 24) for seed in range(20)] == [None] * 20
+    assert [_minutes(1.02, seed, 24) for seed in range(20)] == [None] * 20
 
 
 def _judged(kinds: KindTotals, thresholds: Thresholds) -> Judged:
@@ -237,7 +258,7 @@ def test_a_loss_ends_speculation_with_one_window() -> None:
     """The numbers are in the message, and the evidence is all that is known."""
     verdict = _judged(of_window(0.2), limits(least_gain=1.0, longest_gap=60.0)).verdict
     assert (verdict.outcome, verdict.reason, verdict.final) == (Outcome.FAIL, Reason.SLOWER_THAN_PLAIN, True)
-    assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.63 (2.00 tokens per step;")
+    assert verdict.message.startswith("gain in the engine 0.39, upper bound 0.56 (2.00 tokens per step;")
     assert verdict.message.endswith("; 9 dips in 2 min, at loads of 100% of the time) < 1.00")
 
 
@@ -276,7 +297,7 @@ def test_a_pass_shows_the_gain_and_proves_no_speed() -> None:
     found = _judged(of_window(0.7), limits(least_gain=1.0, longest_gap=60.0))
     assert found.verdict.outcome is Outcome.PASS
     assert " over 120 s, " in found.verdict.message
-    assert "; gain in the engine 1.38, upper bound 2.19" in found.verdict.message.partition(" 1 pod")[2]
+    assert "; gain in the engine 1.38, upper bound 1.95" in found.verdict.message.partition(" 1 pod")[2]
     assert found.comparison is None
     assert found.gain == found.dips.gain
 

@@ -224,7 +224,7 @@ def dips(gain: float, *, blocks: int = 30, share: float = 1.0, draw: random.Rand
             squares=sum(each * each for each in seen),
         )
         rest = DipTotals(seconds=100.0 * (1 - share), requests=1000, tokens=2000)
-        found = found.plus(DipSpan(kinds={(4, 4): totals, (4, 0): rest}, seconds=WINDOW))
+        found = found.plus(DipSpan(kinds={(4, 4): totals, (4, 64): rest}, seconds=WINDOW))
     assert found.gain is not None
     return found.gain
 
@@ -370,8 +370,9 @@ def test_with_the_share_measured_losses_and_gains_are_found() -> None:
     found = {true: [concluded(OffScene(true=true, pods=16, hours=3), seed) for seed in range(8)] for true in TRUE}
     faster = {true: sum(each.faster is not None for each in of) for true, of in found.items()}
     slower = {true: sum(each.slower is not None for each in of) for true, of in found.items()}
-    assert (faster[0.8], faster[0.95], faster[1.0], slower[1.0], slower[1.1]) == (0, 0, 0, 0, 0)
-    assert slower[0.8] == 8
+    assert (faster[0.8], faster[0.95], slower[1.0], slower[1.1]) == (0, 0, 0, 0)
+    assert faster[1.0] <= 1
+    assert (slower[0.8], slower[0.9]) == (8, 8)
     assert min(faster[1.1], faster[1.5]) >= 6
 
 
