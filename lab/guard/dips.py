@@ -30,7 +30,7 @@ LOSSES: Final = (0.4, 0.7, 0.8, 0.9, 0.95, 0.97)
 GAINS: Final = (1.0, 1.02, 1.05)
 WANDERS: Final = ((0.0, 0.0), (0.04, 0.0), (0.08, 0.0), (0.04, 300.0), (0.08, 300.0))
 """Standard deviation of the factor, and the seconds for which it lasts."""
-SERVICES: Final = 200
+SERVICES: Final = 100
 STEP: Final = 0.02
 WINDOW: Final = 120.0
 SCATTER: Final = 0.10

@@ -28,6 +28,7 @@ from aiohttp import web
 from yarl import URL
 
 from tests.wire.faults.deeds import Asked, Deed, Drop, Hang, Pass, Refuse, Rule, let_pass, resource
+from tests.wire.waiting import until
 
 _OF_ONE_HOP: Final = frozenset({"connection", "host", "content-length", "transfer-encoding", "keep-alive"})
 _GONE: Final = (
@@ -77,8 +78,10 @@ class Proxy:
             await self._session.close()
         # A request that was broken off ends its TLS connection when the server has answered, and no close waits for
         # that: a loop that ends sooner leaves the socket open, and the garbage collector reports it in a later test.
-        while any(each.fileno() != -1 for each in self._sockets):
-            await asyncio.sleep(0.01)
+        await until("every connection closed", self._closed)
+
+    async def _closed(self) -> bool:
+        return all(each.fileno() == -1 for each in self._sockets)
 
     def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
         self._sockets = [each for each in self._sockets if each.fileno() != -1]
