@@ -98,8 +98,8 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What was compared, when (`at`, for people), and on what."""
+class ServiceContext:
+    """A service that was measured, and when (`at`, for people). draft: empty without one."""
 
     at: str
     namespace: str
@@ -107,10 +107,16 @@ class Context:
     model: str
     draft: str
     method: str
-    tokens: int | None
     speculation: Mapping[str, Any]
-    guard_mode: str
     kserve: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context(ServiceContext):
+    """What was compared, and on what."""
+
+    tokens: int | None
+    guard_mode: str
     speculating: Running
     plain: Running
 
@@ -157,23 +163,31 @@ def running(pods: Sequence[Object], nodes: Mapping[str, Object | None], version:
 
 def context(service: Object, at: str, speculating: Running, baseline: Running) -> Context:
     """The context of a measurement of this service."""
-    spec, status = service["spec"], service.get("status", {})
-    speculation, serving, kserve = spec["speculation"], status.get("serving", {}), status.get("kserve", {})
-    version = kserve.get("version", "unknown")
+    known = service_context(service, at)
     return Context(
-        at=at,
-        namespace=service["metadata"]["namespace"],
-        name=service["metadata"]["name"],
-        model=place_of(spec["model"]),
-        draft=place_of(speculation.get("draft") or {}) or "none",
-        method=serving.get("method") or speculation["method"],
-        tokens=serving.get("tokens"),
-        speculation=speculation,
-        guard_mode=spec.get("guard", {}).get("mode", "Enforce"),
-        kserve=f"{version} ({kserve['seen']})" if kserve.get("seen") else version,
+        **(known | {"draft": known["draft"] or "none"}),
+        tokens=service.get("status", {}).get("serving", {}).get("tokens"),
+        guard_mode=service["spec"].get("guard", {}).get("mode", "Enforce"),
         speculating=speculating,
         plain=baseline,
     )
+
+
+def service_context(service: Object, at: str) -> dict[str, Any]:
+    """The fields of ServiceContext."""
+    spec, status = service["spec"], service.get("status", {})
+    speculation, kserve = spec["speculation"], status.get("kserve", {})
+    version = kserve.get("version", "unknown")
+    return {
+        "at": at,
+        "namespace": service["metadata"]["namespace"],
+        "name": service["metadata"]["name"],
+        "model": place_of(spec["model"]),
+        "draft": place_of(speculation.get("draft") or {}),
+        "method": status.get("serving", {}).get("method") or speculation["method"],
+        "speculation": speculation,
+        "kserve": f"{version} ({kserve['seen']})" if kserve.get("seen") else version,
+    }
 
 
 def place_of(part: Object) -> str:

@@ -8,33 +8,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from specdec_command.measure.context import Object, Running, place_of
 from specdec_command.measure.report import repeat_document, with_properties
 from specdec_command.measure.statistics import Quartiles
 from specdec_command.measure.table import times
 from specdec_command.tune.order import Limits
 from specdec_command.tune.patch import patch_of, problems_of
-from specdec_command.tune.tuning import TriedTokens, TuneContext, TunedLoad, Tuning
+from specdec_command.tune.tuning import TriedTokens, TunedLoad, Tuning
 
 _VERSION: Final = 1
-
-
-def context_of(service: Object, at: str, requested: int, running: Running) -> TuneContext:
-    """What is tuned, and on what."""
-    spec, status = service["spec"], service.get("status", {})
-    speculation, kserve = spec["speculation"], status.get("kserve", {})
-    return TuneContext(
-        at=at,
-        namespace=service["metadata"]["namespace"],
-        name=service["metadata"]["name"],
-        model=place_of(spec["model"]),
-        draft=place_of(speculation.get("draft") or {}),
-        method=status.get("serving", {}).get("method") or speculation["method"],
-        requested=requested,
-        speculation=speculation,
-        kserve=kserve.get("version", "unknown"),
-        running=running,
-    )
 
 
 def change_of(tuning: Tuning) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -10,13 +10,12 @@ from typing import Final
 from specdec_command.measure.baseline import patience
 from specdec_command.measure.benchmark import Unanswered, Unmeasurable
 from specdec_command.measure.compare import AnsweredPrompts
-from specdec_command.measure.context import Object
+from specdec_command.measure.context import Object, service_context
 from specdec_command.measure.run import answered, ask_all, tried, warm_up
 from specdec_command.measure.service import MeasuredService, Say
 from specdec_command.tune.dial import TUNING, annotation, check_tunable, ended, requested_tokens
 from specdec_command.tune.order import TuneJob, TuneRound, prompts_of, request_of, rounds, tokens_to_try
-from specdec_command.tune.report import context_of
-from specdec_command.tune.tuning import TuneRepeat, Tuning
+from specdec_command.tune.tuning import TuneContext, TuneRepeat, Tuning
 from specdec_operator.display.describe import NO_OPERATOR
 from specdec_operator.display.untrusted import Untrusted
 from specdec_operator.kube.client import ApiError, KubeClient
@@ -49,7 +48,7 @@ async def run(job: TuneJob, kubeconfig: str | None, say: Say) -> Tuning:
         tokens = tokens_to_try(requested, job.order.tokens)
         turns = rounds(job.order.concurrencies, tokens, job.order.repeats)
         say(f"{job.name}: {len(turns)} rounds, with {', '.join(map(str, tokens))} draft tokens in turn")
-        context = context_of(body, job.at, requested, await service.running())
+        context = TuneContext(**service_context(body, job.at), requested=requested, running=await service.running())
         dial = _RunningDial(client, service, pods=_names(await service.pods()))
         repeats: list[tuple[TuneRepeat, tuple[str, ...]]] = []
         try:

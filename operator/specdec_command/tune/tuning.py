@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from specdec_command.measure.benchmark import Load
 from specdec_command.measure.compare import AnsweredPrompts, Equal, SideFigures, equal, figures, has_strangers
-from specdec_command.measure.context import Object, Running
+from specdec_command.measure.context import Object, Running, ServiceContext
 from specdec_command.measure.statistics import Ratio, ratio
 from specdec_command.tune.order import Limits, TuneOrder, TuneRound
 
@@ -24,18 +24,10 @@ class TuneRepeat(AnsweredPrompts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneContext:
-    """What was tuned, when (`at`, for people), and on what. requested: draft tokens of spec.speculation."""
+class TuneContext(ServiceContext):
+    """What was tuned, and on what. requested: draft tokens of spec.speculation."""
 
-    at: str
-    namespace: str
-    name: str
-    model: str
-    draft: str
-    method: str
     requested: int
-    speculation: Mapping[str, Any]
-    kserve: str
     running: Running
 
 
