@@ -160,8 +160,9 @@ class DipEvidence:
         """The gain by some last blocks or by all, whichever has the lowest upper bound; None while all have too few
         dips. Its lower bound is that of all blocks, and no more than the last ones show on average.
         """
-        last = [gain_of(each) for each in self._last(*_SPANS)]
-        before, (lately,) = gain_of(self.before), map(gain_of, self._last(min(_LATELY, len(self.recent))))
+        spans = [*accumulate(reversed(self.recent), DipSpan.plus)]
+        last = [gain_of(spans[number - 1]) for number in _SPANS if number <= len(spans)]
+        before, lately = gain_of(self.before), gain_of(spans[:_LATELY][-1] if spans else _NO_TIME)
         found = [each for each in (before, *last) if each is not None]
         if not found:
             return None
@@ -169,11 +170,6 @@ class DipEvidence:
         if before is None or lately is None:
             return replace(lowest, lately=None)
         return replace(lowest, part=before.part, least=before.least, lately=lately.part)
-
-    def _last(self, *numbers: int) -> list[DipSpan]:
-        """The last so many blocks together, for each number of blocks that there are."""
-        spans = [_NO_TIME, *accumulate(reversed(self.recent), DipSpan.plus)]
-        return [spans[number] for number in numbers if number < len(spans)]
 
 
 def gain_of(span: DipSpan) -> DipGain | None:
