@@ -144,7 +144,7 @@ def test_dips_are_compared_by_what_they_draft_and_their_steps_are_kinds_of_their
     clock = StepClock(scheduler, scheduler.position, Dips(lambda: 0.5, 0.2), clock=lambda: scheduler.now)
     clock.install()
     result = SimpleNamespace(sampled_token_ids=[[1]], req_id_to_index={"r0": 0})
-    for _ in range(1950):
+    while sum(each.dips for each in clock.dips.sums.values()) < 24 or clock.dips._within:
         output = scheduler.schedule(StandinOutput({}, {"r0": 1}, 4))
         scheduler.now += 0.01 * (1 + output.num_spec_tokens_to_schedule)
         scheduler.update_from_output(output, result)
