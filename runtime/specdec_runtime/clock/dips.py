@@ -148,15 +148,20 @@ class Dips:
             self._before.append(step)
             return
         self._after.append(step)
-        if len(self._after) == REACH:
+        if len(self._after) == REACH or (not len(self._after) % AROUND and self._has_all()):
             self._compare()
             self._before.extend(self._after)
             self._within, self._after = [], []
 
     def interrupt(self) -> None:
-        """Forget the steps that were not compared yet: the engine paused, or it drafts another number."""
+        """Forget the steps that were not compared yet: the engine paused for long, or it drafts another number."""
         self._before.clear()
         self._within, self._after, self._left = [], [], 0
+
+    def _has_all(self) -> bool:
+        """Whether each batch size of the dip has its steps after it. Until then a change would forget the dip."""
+        within, after = _by_batch(self._within), _by_batch(self._after)
+        return all(len(after.get(batch, ())) == AROUND for batch, each in within.items() if len(each) >= _FEWEST)
 
     def _compare(self) -> None:
         before, within, after = (_by_batch(each) for each in (reversed(self._before), self._within, self._after))

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("vllm.specdec")
 _METHODS: Final = ("schedule", "update_from_output")
+LONGEST_PAUSE: Final = 60.0
+"""Seconds without a request after which the steps before are no neighbours of a dip. A client alone pauses after each
+answer, and an answer has fewer steps than a dip and its neighbours need.
+"""
 _MOST_UNDER_WAY: Final = 16
 """Steps that were scheduled and have not ended, at most: a pipeline has few. More means that steps get lost."""
 
@@ -48,6 +52,7 @@ class StepClock:
         self._clock = clock
         self._begun: dict[int, tuple[float, bool]] = {}
         self._ended = 0.0
+        self._rests: float | None = None
         self._asked: int | None = None
         self._schedule: Callable[..., Any] = scheduler.schedule
         self._update: Callable[..., Any] = scheduler.update_from_output
@@ -69,7 +74,10 @@ class StepClock:
             vars(self._scheduler).pop(each, None)
 
     def _scheduled(self, *given: Any, **named: Any) -> Any:
-        begun, asked = self._clock(), self._dips()
+        begun = self._clock()
+        if self._rests is not None and begun - self._rests > LONGEST_PAUSE:
+            self.dips.interrupt()
+        asked = self._dips()
         output = self._schedule(*given, **named)
         dips = self._position.dip is not None
         if asked and not dips:
@@ -106,11 +114,9 @@ class StepClock:
 
     def _take(self, output: Any, result: Any, found: Any) -> None:
         now, (begun, dipped), ended = self._clock(), self._begun.pop(id(output), (None, False)), self._ended
-        self._ended = now if self._scheduler.running else 0.0
+        self._ended, self._rests = (now, None) if self._scheduler.running else (0.0, now)
         asked = int(getattr(output, FIELD))
         steady, self._asked = asked == self._asked, asked
-        if not self._ended:
-            self.dips.interrupt()
         if begun is None or not steady or not output.total_num_scheduled_tokens:
             return
         step = _step(asked, now - (ended or begun), output, result, found)

@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from specdec_runtime import notes
 from specdec_runtime.clock import alone, collector, page
 from specdec_runtime.clock.dips import STEPS, DipKind, Dips, DipSums
-from specdec_runtime.clock.hooks import StepClock
+from specdec_runtime.clock.hooks import LONGEST_PAUSE, StepClock
 from specdec_runtime.clock.shown import ShownSums
 from specdec_runtime.clock.sums import StepKind, StepSums, batch_of
-from specdec_runtime.dial.hooks import DialPosition
+from specdec_runtime.dial.hooks import DialPosition, takes_prompt
 
 
 @dataclass
@@ -32,7 +32,7 @@ class StandinOutput:
 
 @dataclass
 class StandinScheduler:
-    """Schedules what it is given, fewer tokens in a dip, and hands on what was sampled."""
+    """Schedules what it is given, fewer tokens in a dip unless a prompt is taken in, and hands on what was sampled."""
 
     now: float = 0.0
     running: list[str] = field(default_factory=lambda: ["a"])
@@ -40,6 +40,8 @@ class StandinScheduler:
     position: DialPosition = field(default_factory=lambda: DialPosition(tokens=4, drafted=4))
 
     def schedule(self, output: StandinOutput) -> StandinOutput:
+        if takes_prompt(output):
+            self.position.dip = None
         if self.position.dip is not None:
             output.num_spec_tokens_to_schedule = self.position.dip
         return output
@@ -154,6 +156,26 @@ def test_dips_are_compared_by_what_they_draft_and_their_steps_are_kinds_of_their
         assert found.ratios / found.dips == pytest.approx((1 + dip) / 5)
         assert clock.sums[StepKind(dip, 1, False)].steps == (STEPS - 1) * found.dips
     assert len(clock.dips.sums) == 4
+
+
+@pytest.mark.parametrize(("pause", "counts"), [(LONGEST_PAUSE / 2, True), (LONGEST_PAUSE + 1, False)])
+def test_a_client_alone_pauses_after_each_answer(pause: float, *, counts: bool) -> None:
+    """Answers of 25 steps: fewer than a dip and its neighbours. After a longer pause the engine may be another."""
+    scheduler = StandinScheduler()
+    clock = StepClock(scheduler, scheduler.position, Dips(lambda: 0.5, 0.05), clock=lambda: scheduler.now)
+    clock.install()
+    result = SimpleNamespace(sampled_token_ids=[[1]], req_id_to_index={"r0": 0})
+    for number in range(10_000):
+        prompt, last = number % 25 == 0, number % 25 == 24
+        output = StandinOutput({}, {"r0": 500 if prompt else 1}, 4)
+        output = scheduler.schedule(output)
+        scheduler.now += 0.02 if scheduler.position.dip is None else 0.01
+        scheduler.running = [] if last else ["r0"]
+        scheduler.update_from_output(output, result)
+        scheduler.now += pause if last else 0.0
+    assert not clock.lost
+    found = clock.dips.sums.get(DipKind(4, 1, 0), DipSums())
+    assert (found.dips > 0.9 * clock.dips._begun / 2) is counts
 
 
 def core(scheduler: StandinScheduler, *, speculation: object = None, engines: int = 1) -> SimpleNamespace:

@@ -338,6 +338,20 @@ def test_the_nearest_steps_of_a_size_are_compared() -> None:
     assert sums.ratios == pytest.approx(0.5)
 
 
+def test_a_dip_is_compared_as_soon_as_its_neighbours_are_there() -> None:
+    """A change of the dial just afterwards does not forget it; with two sizes it waits for the rarer one."""
+    for sizes in (1, 2):
+        engine = StandinEngine(even())
+        dipped = None
+        for number in itertools.count():
+            engine.requests = (1, 3)[number % sizes]
+            dipped = number if engine.step() else dipped
+            if engine.dips.sums:
+                break
+        assert dipped is not None
+        assert number - dipped == AROUND * sizes + 1
+
+
 def test_a_share_of_nothing_never_dips() -> None:
     """SPECDEC_DIPS=0."""
     assert not StandinEngine(Dips(lambda: 0.5, 0.0)).run(50_000)
