@@ -160,7 +160,9 @@ def _off_cost(cost: Untrusted, now: datetime) -> str:
         return ""
     share, low, high = (number(cost.of(name)) for name in ("ratio", "low", "high"))
     pods = " and ".join(str(each.whole) for each in cost.of("pods").items if each.whole is not None)
+    before = ago(cost.of("baselineAt"), now) if cost.of("baselineAt").time else ""
     measured = joined(" ", "measured", ago(cost.of("at"), now), f"with {pods} pods" if pods else "")
+    measured = joined("; ", measured, f"the baseline served {before}" if before else "")
     return f"without its draft an engine reaches {share} of the baseline ({low} to {high}), {measured}"
 
 

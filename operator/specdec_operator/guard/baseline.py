@@ -173,6 +173,12 @@ def unlike(baseline: Baseline, token_times: TokenTimes) -> str:
     return next((each for each in differences if each), "")
 
 
+def is_alike(baseline: Baseline, token_times: TokenTimes) -> bool:
+    """Whether some of this traffic ran at a load of the baseline, and none of that differs."""
+    both = _same_load(baseline, token_times).values()
+    return bool(both) and not any(seen.unlike(known, speculates=True) for known, seen in both)
+
+
 def _same_load(baseline: Baseline, token_times: TokenTimes) -> dict[int, tuple[TokenTime, TokenTime]]:
     """The known baseline and the observed time, for each load that both have."""
     known = {each.load: each.token_time for each in baseline if each.known}

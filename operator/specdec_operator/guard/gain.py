@@ -12,6 +12,7 @@ from typing import Final
 
 from specdec_operator.guard.dips import DipTotals, KindTotals, OtherDips, at_home
 from specdec_operator.guard.off_cost import BesideSteps, OffCost
+from specdec_operator.guard.off_steps import ArmSteps
 from specdec_operator.guard.totals import added, faded
 
 FEWEST_DIPS: Final = 8
@@ -137,13 +138,15 @@ class DipGain:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipEvidence:
     """The dips of a speculation. open: the block that is not full yet. recent: the last blocks, oldest first; before:
-    all blocks, older ones less. beside: the steps at nothing, where baseline pods serve too.
+    all blocks, older ones less. beside: the steps at nothing, where baseline pods serve too; alone: those of a service
+    without speculation, or those in dips soon after such a service.
     """
 
     open: DipSpan = _NO_TIME
     recent: tuple[DipSpan, ...] = ()
     before: DipSpan = _NO_TIME
     beside: BesideSteps = field(default_factory=BesideSteps)
+    alone: ArmSteps = field(default_factory=ArmSteps)
 
     def plus(self, window: DipSpan) -> "DipEvidence":
         """With one more window."""
@@ -153,7 +156,7 @@ class DipEvidence:
     def _closed(self) -> "DipEvidence":
         block, faded = self.open.as_block, self.before.faded(0.5 ** (self.open.seconds / _FADES))
         recent = (*self.recent, replace(block, other=OtherDips()))[-_SPANS[-1] :]
-        return DipEvidence(recent=recent, before=faded.plus(block), beside=self.beside)
+        return DipEvidence(recent=recent, before=faded.plus(block), beside=self.beside, alone=self.alone)
 
     @property
     def gain(self) -> DipGain | None:

@@ -10,12 +10,19 @@ from typing import Final
 
 from specdec_operator.guard import acceptance, checks
 from specdec_operator.guard import speed_checks as speed
-from specdec_operator.guard.baseline import Comparison, compare
+from specdec_operator.guard.baseline import Comparison, compare, is_alike
 from specdec_operator.guard.baseline_pods import Measure, MeasureFinding, Pair, about, finding_of, pair_of
 from specdec_operator.guard.best_tokens import TokensAtLoad, fastest
 from specdec_operator.guard.checks import Check, WindowCase, over, unsure
 from specdec_operator.guard.gain import DipEvidence, DipGain, DipSpan
-from specdec_operator.guard.off_cost import OffCost, in_dips, off_cost_of
+from specdec_operator.guard.off_cost import (
+    BaselineSteps,
+    OffCost,
+    baseline_steps_of,
+    in_dips,
+    off_cost_of,
+    off_cost_since,
+)
 from specdec_operator.guard.pods import WindowPods, others_of, skewed
 from specdec_operator.guard.policy import Thresholds
 from specdec_operator.guard.speed_checks import gain_text, speedup_text
@@ -90,7 +97,8 @@ class Judged:
     without baseline pods. findings: the results of the windows of both arms so far. recent: the traffic of the last
     windows, oldest first. dips: of this window and of those before it; gain: what they show, by which it was judged;
     loads: the fastest K by load, by the same dips. yields: whether the default minimum of the acceptance did not count.
-    off_cost: what dips and baseline pods show so far of engines that leave their draft out; None: not enough.
+    off_cost: what dips and the baseline show so far of engines that leave their draft out; None: not enough.
+    baseline_steps: those of a service without speculation so far; None: not enough.
     """
 
     verdict: Verdict
@@ -106,6 +114,7 @@ class Judged:
     loads: tuple[TokensAtLoad, ...] = ()
     yields: bool = False
     off_cost: OffCost | None = None
+    baseline_steps: BaselineSteps | None = None
 
     @property
     def conclusive(self) -> bool:
@@ -115,6 +124,8 @@ class Judged:
 
 LONGEST_PAUSE: Final = 3600.0
 """Seconds without a failing window after which those before it are history."""
+_SOON: Final = 3600.0
+"""Seconds after a baseline for which dips are compared with it."""
 
 
 def judge(
@@ -139,7 +150,8 @@ def judge(
     theirs = _baseline_pods(whole, baseline, thresholds, now)
     pair = pair_of(whole, theirs, now) if theirs else None
     findings = _findings_of_both(pair, thresholds)
-    seen = _beside(_dips(dips or DipEvidence(), pool, thresholds), whole, theirs, pool.seconds)
+    seen = _dips(dips or DipEvidence(), pool, thresholds)
+    seen = _beside(seen, whole, theirs, pool.seconds) if theirs else _alone(seen, whole, pool, thresholds, now)
     case = _of_all(_case(pool, thresholds, longer.token_times), _gain(seen, thresholds), pair, findings)
     verdict = _verdict(case, _on_pods(parts, thresholds, longer), thresholds)
     return Judged(
@@ -154,7 +166,8 @@ def judge(
         gain=case.gain,
         loads=fastest(seen.before),
         yields=case.thresholds.yielded is not None,
-        off_cost=off_cost_of(seen.beside, now) if theirs else None,
+        off_cost=off_cost_of(seen.beside, now) if theirs else _off_cost_since(seen, thresholds, now),
+        baseline_steps=baseline_steps_of(seen.alone, now) if thresholds.of_baseline else None,
     )
 
 
@@ -219,11 +232,35 @@ def _beside(
     seen: DipEvidence, speculating: Mapping[str, Evidence], baseline: Mapping[str, Evidence], seconds: float
 ) -> DipEvidence:
     """The dips so far, with the steps at nothing of one more window of both arms."""
-    if not baseline:
-        return seen
     ours = {pod: in_dips(part.dips, part.off_steps) for pod, part in speculating.items()}
     theirs = {pod: part.off_steps for pod, part in baseline.items()}
     return replace(seen, beside=seen.beside.plus(ours, theirs, seconds))
+
+
+def _alone(
+    seen: DipEvidence, pods: Mapping[str, Evidence], pool: Evidence, thresholds: Thresholds, now: float
+) -> DipEvidence:
+    """The dips so far, with one more window of a service without speculation, or of one that speculates since."""
+    if thresholds.of_baseline:
+        steps = {pod: part.off_steps for pod, part in pods.items() if not part.speculative}
+    elif _is_soon(thresholds, now) and is_alike(thresholds.baseline, pool.token_times):
+        steps = {pod: in_dips(part.dips, part.off_steps) for pod, part in pods.items()}
+    else:
+        return seen
+    return replace(seen, alone=seen.alone.plus(steps, pool.seconds)) if any(steps.values()) else seen
+
+
+def _is_soon(thresholds: Thresholds, now: float) -> bool:
+    """Whether dips are still compared with the baseline of before."""
+    before = thresholds.baseline_steps
+    return before is not None and thresholds.dialled is None and now - before.at <= _SOON
+
+
+def _off_cost_since(seen: DipEvidence, thresholds: Thresholds, now: float) -> OffCost | None:
+    before = thresholds.baseline_steps
+    if before is None or thresholds.of_baseline or not _is_soon(thresholds, now):
+        return None
+    return off_cost_since(seen.alone, before, now)
 
 
 def _findings_of_both(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:

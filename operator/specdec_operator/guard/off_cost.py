@@ -7,7 +7,7 @@ high. Measured where baseline pods and pods that dip serve at the same time. Pur
 The error is that of pods: two machines of one kind are not equally fast, and no time of watching shows by how much.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import exp, floor, inf, log, sqrt
 from statistics import fmean
@@ -15,17 +15,15 @@ from typing import Annotated, Final
 
 from specdec_operator.api.kept import Time, means, rounded
 from specdec_operator.guard.dips import KindTotals
-from specdec_operator.guard.off_steps import OffSteps, StepTotals
+from specdec_operator.guard.off_steps import ArmSteps, OffSteps, StepTotals
 from specdec_operator.guard.statistics import Estimate
-from specdec_operator.guard.totals import added, faded
+from specdec_operator.guard.totals import added
 
 _FEWEST_STEPS: Final = 120.0
 """Steps of a pod, and of an arm at one batch size, before they are compared: ten dips."""
 _FEWEST_WINDOWS: Final = 5.0
-"""Windows of two minutes that have to be measured."""
-_WINDOW: Final = 120.0
-_FADES: Final = 4 * 3600.0
-"""Seconds after which steps count half."""
+_FEWEST_BEFORE: Final = 1.5
+"""Windows of two minutes that have to be measured; and of a baseline that serves alone, which is measured for two."""
 _MOST_OFF: Final = 0.25
 """Share of the time at one batch size above which steps at nothing are not of dips: a schedule of the engine drafts
 none there, and may run its drafter all the same."""
@@ -37,6 +35,8 @@ _AS_MANY: Final = 4.0
 """Degrees of freedom that this counts as."""
 _WANDERS: Final = 0.08
 """Share by which a pod of one window may miss its mean, whatever its steps agree on (as in dips.py)."""
+_ANOTHER_TIME: Final = 0.04
+"""Share by which all pods together may be faster than at another time within the hour, and traffic like that before."""
 _WEEK: Final = 7 * 86400.0
 
 
@@ -68,6 +68,10 @@ class OffCost:
     at: Time = field(metadata=means("Time of the measurement."))
     windows: int = field(metadata=means("Number of measured windows; older ones count less."))
     pods: tuple[int, int] = field(metadata=means("Speculating and baseline pods."))
+    baseline_at: Time = field(
+        default=0.0,
+        metadata=means("Time at which the baseline was measured, if it served before and not beside.", empty=False),
+    )
     measured_for: MeasuredFor | None = field(default=None, metadata=means("What it was measured for.", name="for"))
 
     @property
@@ -77,12 +81,50 @@ class OffCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BesideSteps:
-    """The steps at nothing of both arms so far, by pod. windows: how many of them, older ones less."""
+class PodLevels:
+    """How fast the pods of one arm are, compared with a reference. mean, missed: of the logarithms of their seconds /
+    the reference's, and the sum of the squares of their distances to it.
+    """
 
-    speculating: Mapping[str, OffSteps] = field(default_factory=dict)
-    baseline: Mapping[str, OffSteps] = field(default_factory=dict)
-    windows: float = 0.0
+    pods: int = field(metadata=means("How many."))
+    windows: float = field(metadata=means("Windows of two minutes that they were measured for; older ones count less."))
+    mean: float = field(metadata=means("Mean of the logarithms of a pod's seconds / those of all for the same steps."))
+    missed: float = field(metadata=means("Sum of the squares of their distances to it."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsOfBatch:
+    """Steps of the baseline at one batch size."""
+
+    batch: int = field(metadata=means("Requests in a step, rounded up to a power of two."))
+    steps: _Short = field(metadata=means("Number of these steps."))
+    seconds: _Short = field(metadata=means("Seconds that they took."))
+    requests: _Short = field(metadata=means("Requests that got tokens in them, summed up."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineSteps:
+    """The steps of a service without speculation, of all its pods."""
+
+    at: Time = field(metadata=means("Time at which their last window closed."))
+    levels: PodLevels = field(metadata=means("How much its pods differ."))
+    batches: tuple[StepsOfBatch, ...] = field(metadata=means("By batch size."))
+
+    @property
+    def totals(self) -> OffSteps:
+        """As the steps of one engine."""
+        return {
+            each.batch: StepTotals(steps=each.steps, seconds=each.seconds, requests=each.requests)
+            for each in self.batches
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideSteps:
+    """The steps at nothing of both arms so far, in windows in which both served."""
+
+    speculating: ArmSteps = field(default_factory=ArmSteps)
+    baseline: ArmSteps = field(default_factory=ArmSteps)
 
     def plus(
         self, speculating: Mapping[str, OffSteps], baseline: Mapping[str, OffSteps], seconds: float
@@ -91,23 +133,9 @@ class BesideSteps:
         both = {b for each in speculating.values() for b in each} & {b for each in baseline.values() for b in each}
         if not both:
             return self
-        share = 0.5 ** (seconds / _FADES)
         return BesideSteps(
-            speculating=_added(self.speculating, speculating, share),
-            baseline=_added(self.baseline, baseline, share),
-            windows=share * self.windows + seconds / _WINDOW,
+            speculating=self.speculating.plus(speculating, seconds), baseline=self.baseline.plus(baseline, seconds)
         )
-
-
-def _added(before: Mapping[str, OffSteps], window: Mapping[str, OffSteps], share: float) -> dict[str, OffSteps]:
-    """Each pod's steps with those of one more window. A pod that left stays until it has faded."""
-    pods = sorted({*before, *window})
-    after = {pod: added(faded(before.get(pod, {}), share), window.get(pod, {})) for pod in pods}
-    return {pod: each for pod, each in after.items() if pod in window or _steps(each) >= 1}
-
-
-def _steps(steps: OffSteps) -> float:
-    return sum(each.steps for each in steps.values())
 
 
 def in_dips(kinds: KindTotals, steps: OffSteps) -> OffSteps:
@@ -123,54 +151,92 @@ def in_dips(kinds: KindTotals, steps: OffSteps) -> OffSteps:
 
 def off_cost_of(beside: BesideSteps, at: float) -> OffCost | None:
     """What both arms show so far; None from too little. at: when its last window closed, epoch seconds."""
-    arms = [added(*each.values()) for each in (beside.speculating, beside.baseline)]
-    unlike = _unlike(*arms)
-    reference = {batch: arms[1][batch].seconds / arms[1][batch].steps for batch in unlike}
-    ours, theirs = (_levels(each.values(), reference) for each in (beside.speculating, beside.baseline))
-    if beside.windows < _FEWEST_WINDOWS or not (ours and theirs):
+    theirs = added(*beside.baseline.pods.values())
+    reference, unlike = _reference(beside.speculating, theirs)
+    ours, others = (_levels(each, reference) for each in (beside.speculating, beside.baseline))
+    if min(beside.speculating.windows, beside.baseline.windows) < _FEWEST_WINDOWS:
         return None
-    found = _estimate(ours, theirs, beside.windows, max(unlike.values(), default=0.0))
-    low, ratio, high = (min(1.0, exp(found.mean + each)) for each in (-found.half_width, 0.0, found.half_width))
-    pods = len(ours), len(theirs)
-    return OffCost(ratio=ratio, low=low, high=high, at=floor(at), windows=round(beside.windows), pods=pods)
+    return _found(ours, others, unlike * unlike, at)
 
 
-def _unlike(ours: OffSteps, theirs: OffSteps) -> dict[int, float]:
-    """By batch size that both arms have steps enough of, by how much the requests of a step differ, as a logarithm."""
-    both = {batch: (ours[batch], theirs[batch]) for batch in ours.keys() & theirs.keys()}
+def off_cost_since(after: ArmSteps, before: BaselineSteps, at: float) -> OffCost | None:
+    """What dips show against a baseline that served shortly before; None from too little. after: the steps in dips
+    since. at: as in off_cost_of.
+    """
+    reference, unlike = _reference(after, before.totals)
+    if after.windows < _FEWEST_WINDOWS or before.levels.windows < _FEWEST_BEFORE:
+        return None
+    found = _found(_levels(after, reference), before.levels, unlike * unlike + _ANOTHER_TIME**2, at)
+    return found and replace(found, baseline_at=before.at)
+
+
+def baseline_steps_of(arm: ArmSteps, at: float) -> BaselineSteps | None:
+    """What is kept of a service without speculation; None from too little. at: as in off_cost_of."""
+    totals = {
+        batch: each
+        for batch, each in added(*arm.pods.values()).items()
+        if each.is_known and each.steps >= _FEWEST_STEPS
+    }
+    levels = _levels(arm, {batch: each.seconds / each.steps for batch, each in totals.items()})
+    if not levels.pods or arm.windows < _FEWEST_BEFORE:
+        return None
+    batches = tuple(
+        StepsOfBatch(batch=batch, steps=each.steps, seconds=each.seconds, requests=each.requests)
+        for batch, each in totals.items()
+    )
+    return BaselineSteps(at=floor(at), levels=levels, batches=batches)
+
+
+def _reference(ours: ArmSteps, theirs: OffSteps) -> tuple[dict[int, float], float]:
+    """Seconds of a step of the baseline, by batch size that both arms have steps enough of; and by how much at most the
+    requests of a step differ at one of them, as a logarithm.
+    """
+    mine = added(*ours.pods.values())
+    both = {batch: (mine[batch], theirs[batch]) for batch in mine.keys() & theirs.keys()}
     known = {
         batch: abs(log(_requests(one) / _requests(other)))
         for batch, (one, other) in both.items()
         if one.is_known and other.is_known and min(one.steps, other.steps) >= _FEWEST_STEPS
     }
-    return {batch: each for batch, each in known.items() if each <= _ALIKE}
+    unlike = {batch: each for batch, each in known.items() if each <= _ALIKE}
+    return {batch: theirs[batch].seconds / theirs[batch].steps for batch in unlike}, max(unlike.values(), default=0.0)
 
 
 def _requests(steps: StepTotals) -> float:
     return steps.requests / steps.steps
 
 
-def _levels(pods: Iterable[OffSteps], reference: Mapping[int, float]) -> list[float]:
-    """Of each pod with steps enough: the logarithm of its seconds / those that the reference takes for these steps."""
+def _levels(arm: ArmSteps, reference: Mapping[int, float]) -> PodLevels:
+    """Of the pods with steps enough, by the logarithm of a pod's seconds / those of the reference for its steps."""
     found = []
-    for steps in pods:
+    for steps in arm.pods.values():
         known = [(each, reference[batch]) for batch, each in steps.items() if batch in reference and each.is_known]
         seconds, expected = sum(each.seconds for each, _ in known), sum(each.steps * step for each, step in known)
         if sum(each.steps for each, _ in known) >= _FEWEST_STEPS and seconds > 0 and expected > 0:
             found.append(log(seconds / expected))
-    return found
+    mean = fmean(found) if found else 0.0
+    missed = sum((each - mean) ** 2 for each in found)
+    return PodLevels(pods=len(found), windows=arm.windows, mean=mean, missed=missed)
 
 
-def _estimate(ours: list[float], theirs: list[float], windows: float, unlike: float) -> Estimate:
+def _found(ours: PodLevels, theirs: PodLevels, shared: float, at: float) -> OffCost | None:
+    """The share with its interval. shared: variance that more pods do not make smaller."""
+    if not (ours.pods and theirs.pods):
+        return None
+    found = _estimate(ours, theirs, shared)
+    low, ratio, high = (min(1.0, exp(found.mean + each)) for each in (-found.half_width, 0.0, found.half_width))
+    pods = ours.pods, theirs.pods
+    return OffCost(ratio=ratio, low=low, high=high, at=floor(at), windows=round(ours.windows), pods=pods)
+
+
+def _estimate(ours: PodLevels, theirs: PodLevels, shared: float) -> Estimate:
     """The logarithm of the share. The variance of a pod is learnt from both arms, about their means, with a prior for
-    what few pods do not show; to it comes what a pod's machine does from window to window, and other batch sizes.
+    what few pods do not show; to it comes what a pod's machine does from window to window.
     """
-    means_ = fmean(ours), fmean(theirs)
-    missed = sum((each - mean) ** 2 for arm, mean in zip((ours, theirs), means_, strict=True) for each in arm)
-    degrees = _AS_MANY + len(ours) + len(theirs) - 2
-    of_pod = (_AS_MANY * _MACHINES**2 / 2 + missed) / degrees + _WANDERS**2 / windows
-    error = sqrt(of_pod * (1 / len(ours) + 1 / len(theirs)) + unlike * unlike)
-    return Estimate(mean=means_[1] - means_[0], error=error, degrees=degrees)
+    degrees = _AS_MANY + ours.pods + theirs.pods - 2
+    of_pod = (_AS_MANY * _MACHINES**2 / 2 + ours.missed + theirs.missed) / degrees
+    variance = sum((of_pod + _WANDERS**2 / each.windows) / each.pods for each in (ours, theirs))
+    return Estimate(mean=theirs.mean - ours.mean, error=sqrt(variance + shared), degrees=degrees)
 
 
 def renewed(known: OffCost | None, found: OffCost | None, measured_for: MeasuredFor | None) -> OffCost | None:

@@ -1,15 +1,19 @@
-"""The steps of engines that drafted nothing: those in the dips of speculating pods, and all those of baseline pods. By
+"""The steps of engines that drafted nothing: those in the dips of speculating pods, and all those of the baseline. By
 batch size, as the step clock counts them (docs/runtime.md). Pure.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from specdec_engine import metrics
 from specdec_operator.guard.dips import kind_of
-from specdec_operator.guard.totals import Totals
+from specdec_operator.guard.totals import Totals, added, faded
+
+_WINDOW: Final = 120.0
+_FADES: Final = 4 * 3600.0
+"""Seconds after which steps count half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +57,25 @@ def off_steps_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> Off
     if seen != OFF_SERIES.keys():
         return {}
     return {batch: StepTotals(**totals) for batch, totals in found.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmSteps:
+    """Those of the pods of one arm so far, by pod. windows: of two minutes, how many of them, older ones less."""
+
+    pods: Mapping[str, OffSteps] = field(default_factory=dict)
+    windows: float = 0.0
+
+    def plus(self, window: Mapping[str, OffSteps], seconds: float) -> "ArmSteps":
+        """With one more window of so many seconds. A pod that left stays until it has faded."""
+        share = 0.5 ** (seconds / _FADES)
+        after = {
+            pod: added(faded(self.pods.get(pod, {}), share), window.get(pod, {}))
+            for pod in sorted({*self.pods, *window})
+        }
+        stay = {pod: each for pod, each in after.items() if pod in window or _steps(each) >= 1}
+        return ArmSteps(pods=stay, windows=share * self.windows + seconds / _WINDOW)
+
+
+def _steps(steps: OffSteps) -> float:
+    return sum(each.steps for each in steps.values())

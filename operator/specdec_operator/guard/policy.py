@@ -13,7 +13,7 @@ from specdec_operator.api.guard import Guard, GuardMode, Response, Retry, RollBa
 from specdec_operator.api.speculation import Method
 from specdec_operator.guard.baseline import Baseline
 from specdec_operator.guard.baseline_pods import Measure, Pair
-from specdec_operator.guard.off_cost import OffCost
+from specdec_operator.guard.off_cost import BaselineSteps, OffCost
 
 _COST: Final = 0.02
 """Time of one drafted token / time of one step of the target. The value is small, so that a default threshold fails no
@@ -185,9 +185,9 @@ class Thresholds:
     None: as the flags. by_load: whether it asks for them by load. least_gain: what the upper bound of the gain by dips
     may not be below. method: whose default minimum of the rate holds; None: the user set it for each K. yielded: that
     default while it yields to a measured speedup; acceptance_rate is None then. off_cost: what engines that leave their
-    draft out reach of the baseline; None: not known of these pods, so that the gain by dips is an upper bound. pauses:
-    whether rows draft nothing at some load. adapts: whether a loss that dips show is answered by such a row, and not by
-    a rollback.
+    draft out reach of the baseline; None: not known of these pods, so that the gain by dips is an upper bound.
+    baseline_steps: those of the service before it speculated, None if not known. pauses: whether rows draft nothing at
+    some load. adapts: whether a loss that dips show is answered by such a row, and not by a rollback.
     """
 
     acceptance_rate: float | None
@@ -212,6 +212,7 @@ class Thresholds:
     method: MethodFacts | None = None
     yielded: float | None = None
     off_cost: OffCost | None = None
+    baseline_steps: BaselineSteps | None = None
 
     @property
     def without_default(self) -> "Thresholds":

@@ -109,4 +109,5 @@ def with_window(observation: Observation, judged: Judged | None) -> Observation:
         recent=judged.recent,
         dips=judged.gain is not None,
         off_cost=judged.off_cost,
+        baseline_steps=judged.baseline_steps,
     )

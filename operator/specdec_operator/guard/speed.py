@@ -69,14 +69,19 @@ def start_measuring(state: State, observation: Observation, now: float) -> State
 
 
 def note_baseline_window(state: State, observation: Observation) -> State:
-    """Learns the speed of the baseline from a window of the service without speculation, and adds it to the trial."""
+    """Learns the speed and the steps of the baseline from a window of the service without speculation, and adds it to
+    the trial.
+    """
     if observation.speculating or not is_fresh(state, observation):
         return state
     same = observation.revision == state.revision
     token_times = observation.token_times if same else {}
     state = replace(state, judged=math.floor(observation.closed), baseline=learnt(state.baseline, token_times))
+    if not same:
+        return state
+    state = replace(state, baseline_steps=observation.baseline_steps or state.baseline_steps)
     rollback = state.rollback
-    if not same or rollback is None or rollback.trial is None or not observation.recent:
+    if rollback is None or rollback.trial is None or not observation.recent:
         return state
     trial = rollback.trial.plus(observation.recent[-1])
     return replace(state, rollback=replace(rollback, trial=trial))

@@ -34,14 +34,14 @@ def speedup_text(comparison: Comparison) -> str:
 
 
 def is_not_slower(case: WindowCase) -> bool:
-    """Whether the speed was measured to be no less than `speedup.min` (1.0 if it is not set): by the lower end of the
-    95 % interval. For a baseline of another time that interval is taken twice as wide: machines and traffic change. The
-    engine's dips may not contradict it. Without any comparison, they may show it.
+    """Whether the speed was measured to be no less than `speedup.min` (1.0 if it is not set): by dips, or by the lower
+    end of the 95 % interval. For a baseline of another time that interval is taken twice as wide: machines and traffic
+    change. The engine's dips may not contradict it.
     """
     least, found = case.thresholds.least_gain, case.comparison
-    if found is None:
-        return is_faster_in_the_engine(case)
-    if least is None or (case.gain is not None and case.gain.high < least):
+    if is_faster_in_the_engine(case):
+        return True
+    if least is None or found is None or (case.gain is not None and case.gain.high < least):
         return False
     low = found.low if case.findings else found.low * found.low / found.speedup
     return low >= least
@@ -76,13 +76,13 @@ def score_text(found: MeasureFinding) -> str:
 def slower_in_the_engine(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): the engine's dips show a gain below `speedup.min` (1.0 if it is not set), and so does
     the upper bound of the gain. One such result ends speculation, without `failureLimit`. It does not count while
-    baseline pods are compared, or if the baseline at the same load shows `speedup.min`. With `guard.tokens: Adapt`
-    nothing is drafted at that load instead, if that is surely faster in the same engine.
+    baseline pods are compared. With `guard.tokens: Adapt` nothing is drafted at that load instead, if that is surely
+    faster in the same engine.
     """
-    least, gain, comparison = case.thresholds.least_gain, case.gain, case.comparison
+    least, gain = case.thresholds.least_gain, case.gain
     if least is None or gain is None or gain.high >= least or (case.thresholds.adapts and gain.rows_answer):
         return None
-    if case.finding(Measure.SPEED) is not None or (comparison is not None and comparison.low >= least):
+    if case.finding(Measure.SPEED) is not None:
         return None
     message = f"{gain_text(gain)} < {least:.2f}{rarely_drafted_text(case)}"
     return failed(Reason.SLOWER_THAN_PLAIN, message, final=True)
@@ -105,12 +105,13 @@ def _cost_text(cost: OffCost | None) -> str:
 
 def slower(case: WindowCase) -> Verdict | None:
     """**Fail** (SlowerThanPlain): compared with the baseline at the same load, the speedup is below `speedup.min`. Over
-    all failing windows in a row, the upper end of the speedup's 95 % interval is also below it.
+    all failing windows in a row, the upper end of the speedup's 95 % interval is also below it. A baseline of another
+    time does not count if the dips show the limit.
     """
     least, comparison, longer = case.thresholds.speedup, case.comparison, case.longer
     if least is None or comparison is None or longer is None or case.findings or not measurable(case):
         return None
-    if comparison.speedup >= least or longer.high >= least:
+    if comparison.speedup >= least or longer.high >= least or is_faster_in_the_engine(case):
         return None
     message = f"{speedup_text(comparison)} < {least:.2f}{rarely_drafted_text(case)}{over(case.evidence)}"
     return failed(Reason.SLOWER_THAN_PLAIN, message, grave=longer.high < _GRAVE * least)
@@ -162,10 +163,10 @@ def not_compared(case: WindowCase) -> Verdict | None:
     """**Inconclusive**, if `speedup.min` is set: fewer than ten requests ended (FewRequests); more requests run at once
     than in any baseline measurement (BeyondBaseline); the baseline was never measured at this load, or with such
     prompts, answers or prefix-cache hits (NotMeasured); or the speedup is below the limit, but chance can explain
-    that (NotSignificant). Without a comparison the dips may show that the limit is kept.
+    that (NotSignificant). The dips may show that the limit is kept.
     """
     comparison, least = case.comparison, case.thresholds.speedup
-    if least is None or (comparison is None and is_faster_in_the_engine(case)):
+    if least is None or is_faster_in_the_engine(case):
         return None
     ended = case.evidence.token_time.requests
     if comparison is None and ended < FEWEST_REQUESTS:

@@ -23,7 +23,7 @@ from specdec_operator.guard.decisions import (
     Reduction,
     Rollback,
 )
-from specdec_operator.guard.off_cost import MeasuredFor, OffCost
+from specdec_operator.guard.off_cost import BaselineSteps, MeasuredFor, OffCost
 from specdec_operator.guard.outages import Outage, PodTimes
 from specdec_operator.guard.policy import Policy, Thresholds
 from specdec_operator.guard.rows import Rows, WantedRows
@@ -221,8 +221,14 @@ class State:
     off_cost: OffCost | None = field(
         default=None,
         metadata=means(
-            "Measured with baseline pods: what engines that only leave their draft out reach of the baseline's speed."
+            "What engines that only leave their draft out reach of the baseline's speed: measured with baseline pods, "
+            "or with those that served before."
         ),
+    )
+
+    baseline_steps: BaselineSteps | None = field(
+        default=None,
+        metadata=means("Steps of the service without speculation, with which dips are compared soon afterwards."),
     )
 
     @property
@@ -305,6 +311,7 @@ class Observation:
     do, or may still. by_hand: whether the user's own setting is asked for. probe: what the closed window drafted.
     dips: whether its engines compare themselves with and without the draft.
     off_cost: what it and those before it show of engines that leave their draft out. measured_for: what that is of.
+    baseline_steps: of the service without speculation.
     rows: the tokens by load that its dips ask for.
     good: the served speculation, to be remembered if it passes. fewer: the largest K' that would have passed.
     less: the engine's memory setting after one more step down, as text; empty if the memory cannot be lowered.
@@ -340,6 +347,7 @@ class Observation:
     dips: bool = False
     off_cost: OffCost | None = None
     measured_for: MeasuredFor | None = None
+    baseline_steps: BaselineSteps | None = None
     rows: WantedRows | None = None
 
     @property

@@ -71,7 +71,8 @@ def follow_user(state: State, intent: UserIntent, now: float) -> State:
 
 def _of_another_service(state: State) -> State:
     """Without what was learnt of the service as it was."""
-    return replace(state, baseline=(), last_good=(), attempted=False, lowering=None, off_cost=None, saved=None)
+    known = replace(state, baseline=(), baseline_steps=None, off_cost=None, saved=None)
+    return replace(known, last_good=(), attempted=False, lowering=None)
 
 
 def _anew(state: State, intent: UserIntent, now: float) -> State:
@@ -84,6 +85,7 @@ def _anew(state: State, intent: UserIntent, now: float) -> State:
         revision=state.revision,
         last_good=state.last_good,
         baseline=state.baseline,
+        baseline_steps=state.baseline_steps,
         attempted=state.attempted or intent.measure,
         judged=state.judged,
         off_cost=state.off_cost if same else None,

@@ -341,6 +341,7 @@ def _sampling_plan(decision: Decision, dial: DialMemory, now: float) -> Sampling
             limits,
             dialled=_not_judged(decision, dial),
             off_cost=holds_for(state.off_cost, _measured_for(desired)),
+            baseline_steps=state.baseline_steps,
         ),
         revision=desired.rendered.revision,
         with_baseline=_has_baseline_pods(state),

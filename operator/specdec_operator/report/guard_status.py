@@ -149,4 +149,5 @@ def without_progress(state: State) -> State:
     baseline = tuple(BaselineSpeed(load=each.load, token_time=TokenTime()) for each in state.baseline)
     since = 0.0 if state.up else state.wanted_since  # a rollout of many pods causes no write for each of them
     state = replace(state, failures=failures, baseline=baseline, wanted_since=since)
-    return replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=(), off_cost=None, saved=None)
+    state = replace(state, judged=0.0, regret=0.0, up=0, unmeasured=0, pairs=(), saved=None)
+    return replace(state, off_cost=None, baseline_steps=None)

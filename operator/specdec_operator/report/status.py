@@ -241,7 +241,7 @@ _LEARNT_EVERY: Final = 600.0
 _NUMBER: Final = re.compile(r"[0-9.]+")
 _GROWING: Final = frozenset(
     {"message", "judged", "baseline", "fewerTokens", "recommendation", "nextRetry", "wantedSince", "up", "regret"}
-    | {"pairs", "findings", "unmeasured", "offCost", "saved"}
+    | {"pairs", "findings", "unmeasured", "offCost", "baselineSteps", "saved"}
 )
 """Parts of status.guard that move with every window."""
 

@@ -8,7 +8,7 @@ from math import exp, log
 from typing import Any
 
 import pytest
-from lab.guard.off_cost import TRUE, Concluded, OffScene, concluded
+from lab.guard.off_cost import TRUE, BaselineServes, Concluded, OffScene, concluded
 from tests.unit.builders import counters, facts, judged, limits, make_comparison, make_evidence, make_gain, make_state
 
 from specdec_operator.api.speculation import Method
@@ -34,8 +34,11 @@ from specdec_operator.guard.speed_checks import (
     is_faster_in_the_engine,
     is_not_slower,
     not_compared,
+    slower,
     slower_in_the_engine,
 )
+from specdec_operator.guard.statistics import RatioSums
+from specdec_operator.guard.token_time import TokenTime
 from specdec_operator.guard.user_intent import UserIntent, follow_user
 from specdec_operator.guard.verdict import Outcome, Reason
 
@@ -147,8 +150,8 @@ def test_a_pod_that_left_fades() -> None:
     found = beside([0.02], [0.018])
     for _ in range(2000):
         found = found.plus({"new": steps(0.02)}, {"b0": steps(0.018)}, WINDOW)
-    assert {*found.speculating} == {"new"}
-    assert found.windows == pytest.approx(4 * 3600 / WINDOW / log(2), rel=0.01)
+    assert {*found.speculating.pods} == {"new"}
+    assert found.baseline.windows == pytest.approx(4 * 3600 / WINDOW / log(2), rel=0.01)
 
 
 def test_steps_at_nothing_without_dips_are_of_a_schedule() -> None:
@@ -297,10 +300,20 @@ def test_dips_show_a_gain_by_their_lower_bound(low: float | None, limit: float, 
     assert (not_compared(found) is None) is expected
 
 
-def test_what_is_compared_with_the_baseline_goes_before_dips() -> None:
-    """Baseline pods, and a baseline at the same load that shows a loss."""
-    gain = replace(make_gain(high=1.3), low=1.04, cost=COST)
-    assert not is_not_slower(case(gain, comparison=make_comparison(0.95)))
+def test_only_baseline_pods_go_before_what_dips_show() -> None:
+    """A baseline of another time that shows a loss does not count; it does where dips show neither."""
+    lost, gain = make_comparison(0.8), replace(make_gain(high=1.3), low=1.04, cost=COST)
+    unsure = replace(gain, low=0.96)
+    evidence = make_evidence(
+        generation_tokens=5000, token_times={1: TokenTime(times=RatioSums(blocks=9), requests=50.0)}
+    )
+    for found, is_faster in ((gain, True), (unsure, False)):
+        seen = replace(
+            case(found, comparison=lost, longer=lost), evidence=evidence, thresholds=limits(least_gain=1.0, speedup=1.0)
+        )
+        assert is_not_slower(seen) is is_faster
+        assert (slower(seen) is None) is is_faster
+        assert (not_compared(seen) is None) is is_faster
     assert not is_not_slower(case(gain, pairs=1))
     assert not is_not_slower(case(gain, thresholds=limits(least_gain=None)))
 
@@ -379,5 +392,5 @@ def test_with_the_share_measured_losses_and_gains_are_found() -> None:
 def test_without_it_neither_is_found() -> None:
     """Dips show 1.12 where the truth is 0.9, and 1.38 where it is 1.1: an upper bound of both."""
     for true in (0.9, 1.1):
-        scenes = [OffScene(true=true, pods=16, hours=2, measured=False)] * 3
+        scenes = [OffScene(true=true, pods=16, hours=2, baseline=BaselineServes.NEVER)] * 3
         assert {concluded(scene, seed) for seed, scene in enumerate(scenes)} == {Concluded()}

@@ -24,7 +24,7 @@ from specdec_operator.guard.decisions import (
     Reduction,
     Rollback,
 )
-from specdec_operator.guard.off_cost import MeasuredFor, OffCost
+from specdec_operator.guard.off_cost import BaselineSteps, MeasuredFor, OffCost, PodLevels, StepsOfBatch
 from specdec_operator.guard.outages import Outage
 from specdec_operator.guard.rows import TokensUpTo
 from specdec_operator.guard.saved import Saved
@@ -77,6 +77,7 @@ PAIRS = st.builds(
     pods=st.tuples(COUNTS, COUNTS),
 )
 SHARES = st.integers(1, 10_000).map(lambda each: each / 10_000)
+THOUSANDTHS = st.integers(-(10**6), 10**6).map(lambda each: each / 1000)
 MEASURED_FOR = st.builds(
     MeasuredFor,
     revision=HASHES,
@@ -95,14 +96,19 @@ OFF_COSTS = st.builds(
     at=TIMES,
     windows=COUNTS,
     pods=st.tuples(COUNTS, COUNTS),
+    baseline_at=TIMES,
     measured_for=st.none() | MEASURED_FOR,
+)
+LEVELS = st.builds(PodLevels, pods=COUNTS, windows=THOUSANDTHS, mean=THOUSANDTHS, missed=THOUSANDTHS)
+STEPS_OF_BATCH = st.builds(StepsOfBatch, batch=COUNTS, steps=THOUSANDTHS, seconds=THOUSANDTHS, requests=THOUSANDTHS)
+BASELINE_STEPS = st.builds(
+    BaselineSteps, at=TIMES, levels=LEVELS, batches=st.lists(STEPS_OF_BATCH, max_size=3).map(tuple)
 )
 REDUCTIONS = st.builds(
     Reduction, reason=WORDS, message=WORDS, at=TIMES, tokens=st.integers(1, 128), dialled=st.booleans()
 )
 PROBES = st.lists(st.builds(Probe, number=COUNTS, drafted=SUMS, accepted=SUMS, drafts=SUMS), max_size=3).map(tuple)
 DIALS = st.builds(DialDecision, reason=WORDS, message=WORDS, at=TIMES, probes=PROBES)
-THOUSANDTHS = st.integers(-(10**6), 10**6).map(lambda each: each / 1000)
 SAVED = st.builds(Saved, hours=THOUSANDTHS, low=THOUSANDTHS, high=THOUSANDTHS, compared=THOUSANDTHS, since=TIMES)
 LOWERINGS = st.builds(Lowering, reason=WORDS, message=WORDS, at=TIMES, steps=st.integers(1, 2))
 WOULDS = st.builds(DryRunAction, action=WORDS, reason=WORDS, message=WORDS, at=TIMES)
@@ -160,6 +166,7 @@ EVERY_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "collateral": st.lists(st.sampled_from(Measure), unique=True).map(tuple),
     "saved": st.none() | SAVED,
     "off_cost": st.none() | OFF_COSTS,
+    "baseline_steps": st.none() | BASELINE_STEPS,
     "handled_retry": st.none() | WORDS,
     "handled_rollback": st.none() | WORDS,
 }
