@@ -1,4 +1,5 @@
-"""The cross scene with Adapt: a draft that pays at night, with one request, and costs at noon, with eight.
+"""The cross scene with Adapt: a draft that pays at night, with one request, and costs at noon, with eight; written to
+docs/guard/cross.json.
 
     python -m lab.guard.cross
 
@@ -8,12 +9,18 @@ wanders by 8 %: of steps that draft, and not of others. A day has two hours of n
 without scatter, and of the better of K and nothing at that load: 0.98 is the least that is wanted.
 """
 
+import json
+import pathlib
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import groupby
-from statistics import fmean
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import groupby, product
+from statistics import fmean, median
 from typing import Final
+
+from hack import machine
 
 from specdec_operator.guard.adapt import PAUSE, wanted_rows
 from specdec_operator.guard.dips import DipTotals, Kind, OtherDips, OtherKind
@@ -24,6 +31,8 @@ from specdec_runtime.clock.sums import StepKind, StepSums, TimedStep, add
 from specdec_runtime.dial.schedule import RowChoice, rows_of
 from specdec_runtime.dial.schedule import Rows as Followed
 
+OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "cross.json"
+SERVICES: Final = 20
 K: Final = 3
 _PLAIN: Final = 0.02
 _WINDOW: Final = 120.0
@@ -154,23 +163,70 @@ def longest_below(found: list[CrossWindow]) -> float:
     return max(runs, default=0) * _WINDOW / 60
 
 
-def shown(noon: float, *, adapts: bool) -> str:
-    """One line about a noon at which K has this speed."""
-    found = list(windows(CrossEngine(noon=noon, draw=random.Random(38)), adapts=adapts))  # noqa: S311 - no secret
-    day = found[len(found) // 2 :]
-    by_load = {load: fmean(each.speed for each in day if each.load == load) for load, _ in _HOURS}
-    rows = ", ".join(dict.fromkeys(rows_text(each.rows) if each.rows else "K" for each in found))
-    return (
-        f"noon {noon:.2f}: below 0.98 for {longest_below(found):.0f} min in a row at most, on the second day "
-        f"{longest_below(day):.0f}; then speed {by_load[1]:.3f} at night, {by_load[8]:.3f} at noon; rows: {rows}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossService:
+    """What came of one service. below: minutes of the longest time below 0.98, on the first day and on the second;
+    night, noon: mean speed on the second day, of the better of K and nothing. rows: in the end; K: none.
+    """
+
+    below: tuple[float, float]
+    night: float
+    noon: float
+    rows: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossServices:
+    """What came of the services of a scene. speed: of K at noon, of none. adapts: whether guard.tokens is Adapt. below:
+    as of one, the median and the longest of them all, by day; night, noon: medians. rows: those that most ended with.
+    """
+
+    speed: float
+    adapts: bool
+    services: int
+    below: tuple[float, float]
+    longest: tuple[float, float]
+    night: float
+    noon: float
+    rows: str
+
+
+def followed(speed: float, seed: int, *, adapts: bool) -> CrossService:
+    """One service, for two days."""
+    found = list(windows(CrossEngine(noon=speed, draw=random.Random(seed)), adapts=adapts))  # noqa: S311 - no secret
+    first, second = found[: len(found) // 2], found[len(found) // 2 :]
+    by_load = {load: fmean(each.speed for each in second if each.load == load) for load, _ in _HOURS}
+    rows = rows_text(found[-1].rows) if found[-1].rows else "K"
+    return CrossService(
+        below=(longest_below(first), longest_below(second)), night=by_load[1], noon=by_load[8], rows=rows
+    )
+
+
+def result(speed: float, found: list[CrossService], *, adapts: bool) -> CrossServices:
+    """All services of a scene."""
+    by_day = [[each.below[day] for each in found] for day in range(2)]
+    ended = [each.rows for each in found]
+    return CrossServices(
+        speed=speed,
+        adapts=adapts,
+        services=len(found),
+        below=(median(by_day[0]), median(by_day[1])),
+        longest=(max(by_day[0]), max(by_day[1])),
+        night=round(median(each.night for each in found), 4),
+        noon=round(median(each.noon for each in found), 4),
+        rows=max(ended, key=ended.count),
     )
 
 
 def main() -> None:
-    """Print a line for each noon, with Adapt, and one without."""
-    for noon in NOONS:
-        print(shown(noon, adapts=True), flush=True)
-    print("without Adapt:", shown(NOONS[0], adapts=False))
+    """Run all scenes, and write what came of them."""
+    scenes = []
+    with ProcessPoolExecutor() as executor:
+        for adapts, noon in product((True, False), NOONS):
+            found = executor.map(partial(followed, noon, adapts=adapts), range(SERVICES if adapts else 2))
+            scenes.append(asdict(result(noon, [*found], adapts=adapts)))
+            print(scenes[-1], flush=True)
+    OUT.write_text(json.dumps({"origin": machine.origin(), "scenes": scenes}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
