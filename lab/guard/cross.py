@@ -32,7 +32,7 @@ from specdec_runtime.dial.schedule import RowChoice, rows_of
 from specdec_runtime.dial.schedule import Rows as Followed
 
 OUT: Final = pathlib.Path(__file__).parents[2] / "docs" / "guard" / "cross.json"
-SERVICES: Final = 20
+SERVICES: Final = 6
 K: Final = 3
 _PLAIN: Final = 0.02
 _WINDOW: Final = 120.0
