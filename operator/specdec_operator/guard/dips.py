@@ -25,14 +25,15 @@ scatter shows it, and this counts as two blocks.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DipTotals(Totals):
-    """Of one kind of steps. seconds: of the steps; requests: that got tokens in them, summed up; tokens: that they got.
-    dips: how many; ratios: seconds of a step in a dip / of one around it, summed over the dips; squares: of these
-    ratios.
+    """Of one kind of steps. steps: how many; seconds: of them; requests: that got tokens in them, summed up; tokens:
+    that they got. dips: how many; ratios: seconds of a step in a dip / of one around it, summed over the dips; squares:
+    of these ratios.
 
     blocks: of time that these are of; ratio_ratio, ratio_dips, dips_dips: sums over the blocks of the products of their
     ratios and dips.
     """
 
+    steps: float = 0.0
     seconds: float = 0.0
     requests: float = 0.0
     tokens: float = 0.0
@@ -90,7 +91,7 @@ _STEPS: Final = {
     metrics.STEP_TOKENS: "tokens",
 }
 DIPS: Final = {metrics.DIPS: "dips", metrics.DIP_RATIOS: "ratios", metrics.DIP_SQUARES: "squares"}
-SERIES: Final[Mapping[str, str]] = _STEPS | DIPS
+SERIES: Final[Mapping[str, str]] = {metrics.STEPS: "steps"} | _STEPS | DIPS
 """Which series of an engine's page each total is."""
 _MOST_BATCH: Final = 1024
 

@@ -88,7 +88,8 @@ class DipGain:
     with dips; length: of the tokens, of steps that took no prompt in; share: of the time that the kinds with dips took.
     seconds: of the time that the dips are of.
 
-    rest: the part of the gain that is of kinds without dips. part: the gain of the others; least: its lower bound;
+    rest: the part of the gain that is of kinds without dips. prompts: the part of that which is of steps that took a
+    prompt in. part: the gain of the others; least: its lower bound;
     lately: what the last blocks show of it on average, None if they have too few dips. low: lower bound of the
     gain over the baseline, in which the rest of the time counts as it is. cost: by which all was corrected. Both are
     None if it is not known. engine_high: the upper bound before that.
@@ -102,6 +103,7 @@ class DipGain:
     dips: int
     seconds: float
     rest: float = 0.0
+    prompts: float = 0.0
     part: float = 0.0
     least: float = 0.0
     lately: float | None = inf
@@ -118,21 +120,32 @@ class DipGain:
         """Compared with a baseline. cost: what engines that leave their draft out reach of it; None: not known."""
         if cost is None:
             return self
+        taken, most = (self.prompts * (1 - _prompts(cost, each, 1.0)) for each in (cost.ratio, cost.high))
         return replace(
             self,
-            gain=self.rest + (self.gain - self.rest) * cost.ratio,
-            high=self.rest + (self.high - self.rest) * cost.high,
+            gain=self.rest - taken + (self.gain - self.rest) * cost.ratio,
+            high=self.rest - most + (self.high - self.rest) * cost.high,
             low=self._low(cost, self.lately) if self.lately is not None and 1 - self.share <= _MOST_UNSEEN else None,
             cost=cost,
             engine_high=self.high,
         )
 
     def _low(self, cost: OffCost, lately: float) -> float:
-        """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up."""
+        """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up. Where it
+        is not known how long the baseline takes prompts in, that counts as no time.
+        """
         if min(self.least, cost.low) <= 0:
             return 0.0
         width_ = hypot(log(self.part / self.least), log(cost.ratio / cost.low))
-        return self.share * min(self.part * exp(-width_), lately) * cost.ratio + 1 - self.share
+        rest = 1 - self.share - self.prompts * (1 - _prompts(cost, cost.low, 0.0))
+        return self.share * min(self.part * exp(-width_), lately) * cost.ratio + rest
+
+
+def _prompts(cost: OffCost, end: float, unknown: float) -> float:
+    """What steps that take a prompt in take the baseline, of their time with speculation. end: of the interval of the
+    cost, whose error is of the machines, and so of these steps too.
+    """
+    return unknown if cost.prompts is None else min(1.0, cost.prompts * end / cost.ratio)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +203,8 @@ def gain_of(span: DipSpan) -> DipGain | None:
         return None
     more = _brought_by_prompts(kinds) / sum(each.requests for each in known)
     parts = [(each.seconds / seconds * (each.length + more), each) for each in known]
-    rest = _without_dips(kinds) / seconds
+    prompts = sum(each.seconds for (_, batch), each in kinds.items() if not batch) / seconds
+    rest = prompts + _without_dips(kinds) / seconds
     gain = rest + sum(part * each.ratios / each.dips for part, each in parts)
     error = sqrt(sum(part * part * each.variance for part, each in parts))
     share, part = seen / seconds, gain - rest
@@ -203,17 +217,15 @@ def gain_of(span: DipSpan) -> DipGain | None:
         dips=round(dips),
         seconds=span.seconds,
         rest=rest,
+        prompts=prompts,
         part=part / share,
         least=max(0.0, part - width(dips, _LOW_ALPHA) * error) / share,
     )
 
 
 def _without_dips(kinds: KindTotals) -> float:
-    """Seconds that the steps without dips would take without the draft, at most."""
-    prompts = sum(each.seconds for (_, batch), each in kinds.items() if not batch)
-    return prompts + sum(
-        each.seconds * each.length for (_, batch), each in kinds.items() if batch and not each.is_known
-    )
+    """Seconds that the steps without dips, and without prompts, would take without the draft, at most."""
+    return sum(each.seconds * each.length for (_, batch), each in kinds.items() if batch and not each.is_known)
 
 
 def _brought_by_prompts(kinds: KindTotals) -> float:

@@ -9,18 +9,19 @@ The error is that of pods: two machines of one kind are not equally fast, and no
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import exp, floor, inf, log, sqrt
 from statistics import fmean
 from typing import Annotated, Final
 
 from specdec_operator.api.kept import Time, means, rounded
 from specdec_operator.guard.dips import KindTotals
-from specdec_operator.guard.off_steps import ArmSteps, OffSteps, StepTotals
+from specdec_operator.guard.off_steps import PROMPTS, ArmSteps, OffSteps, StepTotals
 from specdec_operator.guard.statistics import Estimate
 from specdec_operator.guard.totals import added
 
 _FEWEST_STEPS: Final = 120.0
-"""Steps of a pod, and of an arm at one batch size, before they are compared: ten dips."""
+"""Steps of a pod, and of an arm at one batch size, before they are compared: ten dips. As many with prompts."""
 _FEWEST_WINDOWS: Final = 5.0
 _FEWEST_BEFORE: Final = 1.5
 """Windows of two minutes that have to be measured; and of a baseline that serves alone, which is measured for two."""
@@ -28,7 +29,8 @@ _MOST_OFF: Final = 0.25
 """Share of the time at one batch size above which steps at nothing are not of dips: a schedule of the engine drafts
 none there, and may run its drafter all the same."""
 _ALIKE: Final = log(1.1)
-"""By how much the requests of a step may differ between the arms at one batch size."""
+_ALIKE_PROMPTS: Final = log(1.25)
+"""By how much the requests of a step may differ between the arms at one batch size, and where prompts are taken in."""
 _MACHINES: Final = 0.08
 """Standard deviation of the ratio of two pods, before it is learnt from those that serve."""
 _AS_MANY: Final = 4.0
@@ -72,6 +74,12 @@ class OffCost:
         default=0.0,
         metadata=means("Time at which the baseline was measured, if it served before and not beside.", empty=False),
     )
+    prompts: _Short | None = field(
+        default=None,
+        metadata=means(
+            "Seconds of a step that takes a prompt in, of the baseline / with speculation; at most 1; absent: too few."
+        ),
+    )
     measured_for: MeasuredFor | None = field(default=None, metadata=means("What it was measured for.", name="for"))
 
     @property
@@ -96,7 +104,9 @@ class PodLevels:
 class StepsOfBatch:
     """Steps of the baseline at one batch size."""
 
-    batch: int = field(metadata=means("Requests in a step, rounded up to a power of two."))
+    batch: int = field(
+        metadata=means("Requests in a step, rounded up to a power of two; 0: steps that took a prompt in.")
+    )
     steps: _Short = field(metadata=means("Number of these steps."))
     seconds: _Short = field(metadata=means("Seconds that they took."))
     requests: _Short = field(metadata=means("Requests that got tokens in them, summed up."))
@@ -131,7 +141,7 @@ class BesideSteps:
     ) -> "BesideSteps":
         """With one more window of so many seconds; unchanged by one that lacks an arm."""
         both = {b for each in speculating.values() for b in each} & {b for each in baseline.values() for b in each}
-        if not both:
+        if not both - {PROMPTS}:
             return self
         return BesideSteps(
             speculating=self.speculating.plus(speculating, seconds), baseline=self.baseline.plus(baseline, seconds)
@@ -139,14 +149,22 @@ class BesideSteps:
 
 
 def in_dips(kinds: KindTotals, steps: OffSteps) -> OffSteps:
-    """The steps at nothing that were in dips. kinds: of the steps with a draft, of the same pod and time."""
+    """The steps at nothing that were in dips; and those with a draft that took a prompt in. kinds: of the steps with a
+    draft, of the same pod and time.
+    """
     drafted = {batch: sum(each.seconds for (_, size), each in kinds.items() if size == batch) for batch in steps}
     dipped = {batch: sum(each.dips for (_, size), each in kinds.items() if size == batch) for batch in steps}
-    return {
+    found = {
         batch: each
         for batch, each in steps.items()
         if dipped[batch] and each.seconds <= _MOST_OFF * (each.seconds + drafted[batch])
     }
+    prompts = [
+        StepTotals(steps=each.steps, seconds=each.seconds, requests=each.requests)
+        for (_, size), each in kinds.items()
+        if size == PROMPTS
+    ]
+    return found | ({PROMPTS: reduce(StepTotals.plus, prompts)} if found and prompts else {})
 
 
 def off_cost_of(beside: BesideSteps, at: float) -> OffCost | None:
@@ -156,7 +174,8 @@ def off_cost_of(beside: BesideSteps, at: float) -> OffCost | None:
     ours, others = (_levels(each, reference) for each in (beside.speculating, beside.baseline))
     if min(beside.speculating.windows, beside.baseline.windows) < _FEWEST_WINDOWS:
         return None
-    return _found(ours, others, unlike * unlike, at)
+    found = _found(ours, others, unlike * unlike, at)
+    return found and replace(found, prompts=_prompts(beside.speculating, theirs))
 
 
 def off_cost_since(after: ArmSteps, before: BaselineSteps, at: float) -> OffCost | None:
@@ -167,7 +186,7 @@ def off_cost_since(after: ArmSteps, before: BaselineSteps, at: float) -> OffCost
     if after.windows < _FEWEST_WINDOWS or before.levels.windows < _FEWEST_BEFORE:
         return None
     found = _found(_levels(after, reference), before.levels, unlike * unlike + _ANOTHER_TIME**2, at)
-    return found and replace(found, baseline_at=before.at)
+    return found and replace(found, baseline_at=before.at, prompts=_prompts(after, before.totals))
 
 
 def baseline_steps_of(arm: ArmSteps, at: float) -> BaselineSteps | None:
@@ -177,7 +196,7 @@ def baseline_steps_of(arm: ArmSteps, at: float) -> BaselineSteps | None:
         for batch, each in added(*arm.pods.values()).items()
         if each.is_known and each.steps >= _FEWEST_STEPS
     }
-    levels = _levels(arm, {batch: each.seconds / each.steps for batch, each in totals.items()})
+    levels = _levels(arm, {batch: each.seconds / each.steps for batch, each in totals.items() if batch != PROMPTS})
     if not levels.pods or arm.windows < _FEWEST_BEFORE:
         return None
     batches = tuple(
@@ -192,7 +211,7 @@ def _reference(ours: ArmSteps, theirs: OffSteps) -> tuple[dict[int, float], floa
     requests of a step differ at one of them, as a logarithm.
     """
     mine = added(*ours.pods.values())
-    both = {batch: (mine[batch], theirs[batch]) for batch in mine.keys() & theirs.keys()}
+    both = {batch: (mine[batch], theirs[batch]) for batch in (mine.keys() & theirs.keys()) - {PROMPTS}}
     known = {
         batch: abs(log(_requests(one) / _requests(other)))
         for batch, (one, other) in both.items()
@@ -200,6 +219,18 @@ def _reference(ours: ArmSteps, theirs: OffSteps) -> tuple[dict[int, float], floa
     }
     unlike = {batch: each for batch, each in known.items() if each <= _ALIKE}
     return {batch: theirs[batch].seconds / theirs[batch].steps for batch in unlike}, max(unlike.values(), default=0.0)
+
+
+def _prompts(ours: ArmSteps, theirs: OffSteps) -> float | None:
+    """Seconds of a step that takes a prompt in, of the baseline / with speculation: a draft reads the prompt too. None
+    from too few, or if they have other numbers of requests.
+    """
+    mine, other = added(*ours.pods.values()).get(PROMPTS), theirs.get(PROMPTS)
+    if mine is None or other is None or min(mine.steps, other.steps) < _FEWEST_STEPS:
+        return None
+    if not (mine.is_known and other.is_known) or abs(log(_requests(mine) / _requests(other))) > _ALIKE_PROMPTS:
+        return None
+    return min(1.0, (other.seconds / other.steps) / (mine.seconds / mine.steps))
 
 
 def _requests(steps: StepTotals) -> float:
@@ -224,7 +255,7 @@ def _found(ours: PodLevels, theirs: PodLevels, shared: float, at: float) -> OffC
     if not (ours.pods and theirs.pods):
         return None
     found = _estimate(ours, theirs, shared)
-    low, ratio, high = (min(1.0, exp(found.mean + each)) for each in (-found.half_width, 0.0, found.half_width))
+    low, ratio, high = (exp(min(0.0, found.mean + each)) for each in (-found.half_width, 0.0, found.half_width))
     pods = ours.pods, theirs.pods
     return OffCost(ratio=ratio, low=low, high=high, at=floor(at), windows=round(ours.windows), pods=pods)
 
@@ -258,4 +289,5 @@ def holds_for(known: OffCost | None, measured_for: MeasuredFor | None) -> OffCos
     """
     if known is None or measured_for is None or known.measured_for != measured_for:
         return None
-    return known if 0 < known.low <= known.ratio <= known.high <= 1 else None
+    prompts = 1.0 if known.prompts is None else known.prompts
+    return known if 0 < known.low <= known.ratio <= known.high <= 1 and 0 < prompts <= 1 else None

@@ -31,7 +31,8 @@ class StepTotals(Totals):
 
 
 OffSteps = Mapping[int, StepTotals]
-"""By batch size: requests in a step, rounded up to a power of two. Steps that took a prompt in are left out."""
+"""By batch size: requests in a step, rounded up to a power of two; 0: steps that took a prompt in."""
+PROMPTS: Final = 0
 OFF_SERIES: Final = {
     metrics.STEPS: "steps",
     metrics.STEP_SECONDS: "seconds",
@@ -52,7 +53,7 @@ def off_steps_of(samples: Iterable[tuple[str, Mapping[str, str], float]]) -> Off
             kind, total = kind_of(labels), OFF_SERIES[name]
             if kind is None:
                 return {}
-            if kind[0] == 0 and kind[1]:
+            if kind[0] == 0:
                 found[kind[1]][total] = found[kind[1]].get(total, 0.0) + value
     if seen != OFF_SERIES.keys():
         return {}

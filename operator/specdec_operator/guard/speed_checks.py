@@ -100,7 +100,10 @@ def gain_text(gain: DipGain) -> str:
 
 def _cost_text(cost: OffCost | None) -> str:
     """What the gain was corrected by; empty if it was not."""
-    return "" if cost is None else f", and a step of the baseline {cost.ratio:.2f} of that"
+    if cost is None:
+        return ""
+    prompts = "" if cost.prompts is None else f", or {cost.prompts:.2f} of one with it if it takes a prompt in"
+    return f", and a step of the baseline {cost.ratio:.2f} of that{prompts}"
 
 
 def slower(case: WindowCase) -> Verdict | None:

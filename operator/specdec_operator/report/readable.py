@@ -32,7 +32,7 @@ _MOST: Final = 1e30
 """No number of a status is larger: sums of squares have some twenty digits."""
 _MOST_COUNT: Final = 2**31 - 1
 _SIGNED: Final = frozenset({"pairs", "findings", "trial", "fewerTokens", "recommendation", "speedupLow", "saved"})
-_SIGNED_TOO: Final = frozenset({"kvTokensDifferencePercent"})
+_SIGNED_TOO: Final = frozenset({"kvTokensDifferencePercent", "mean"})
 _COUNTS: Final = frozenset(each.name for each in fields(State) if each.type is int)
 _TIMES: Final = frozenset({"at", "lastTransitionTime"})
 _PARTS: Final = {

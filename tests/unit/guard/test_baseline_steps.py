@@ -15,7 +15,9 @@ from specdec_operator.guard.judge import Judged
 from specdec_operator.guard.off_cost import (
     BaselineSteps,
     OffCost,
+    PodLevels,
     baseline_steps_of,
+    holds_for,
     off_cost_of,
     off_cost_since,
 )
@@ -90,6 +92,17 @@ def test_too_little_or_another_load_shows_nothing(ours: ArmSteps, theirs: ArmSte
     """The gain stays an upper bound."""
     kept = baseline_steps_of(theirs, BEGUN)
     assert kept is None or off_cost_since(ours, kept, 2000.0) is None
+
+
+def test_numbers_that_somebody_wrote_stop_nothing() -> None:
+    """Whatever they are, the share is of a number that can be, or of none."""
+    for levels in (
+        PodLevels(pods=10**9, windows=1e15, mean=-1e15, missed=1e15),
+        PodLevels(pods=0, windows=1e9, mean=0.0, missed=0.0),
+    ):
+        kept = replace(before([0.018]), levels=levels)
+        found = off_cost_since(arm([0.02]), kept, 2000.0)
+        assert found is None or holds_for(replace(found, measured_for=FOR), FOR) is None
 
 
 def reading(number: int, off: OffSteps, *, prompt: float = 300.0, speculates: bool) -> Counters:

@@ -26,7 +26,7 @@ from specdec_operator.guard.off_cost import (
     off_cost_of,
     renewed,
 )
-from specdec_operator.guard.off_steps import OFF_SERIES, OffSteps, StepTotals
+from specdec_operator.guard.off_steps import OFF_SERIES, PROMPTS, OffSteps, StepTotals
 from specdec_operator.guard.policy import METHODS
 from specdec_operator.guard.sampler import Schedule, add, start, with_window
 from specdec_operator.guard.speed import note_off_cost
@@ -82,7 +82,7 @@ def cost(ours: list[float], theirs: list[float], **more: Any) -> OffCost:
 
 def test_a_page_has_the_steps_that_drafted_nothing() -> None:
     """By batch size, without those that took a prompt in. Baseline pods have no others."""
-    assert read_counters(PAGE).off_steps == {4: SEEN}
+    assert read_counters(PAGE).off_steps == {4: SEEN, PROMPTS: StepTotals(steps=9)}
     assert read_counters(PAGE).dips == {}
 
 
@@ -159,6 +159,59 @@ def test_steps_at_nothing_without_dips_are_of_a_schedule() -> None:
     kinds = {(4, 4): DipTotals(seconds=100.0, dips=9), (4, 8): DipTotals(seconds=1.0, dips=9)}
     found = in_dips(kinds, {4: SEEN, 8: SEEN, 16: SEEN})
     assert found == {4: SEEN}
+
+
+def test_steps_that_take_a_prompt_in_are_measured_too() -> None:
+    """A draft reads it too, and a baseline need not: twice as long. Without dips in the window nothing is counted."""
+    prompts = DipTotals(steps=150, seconds=15.0, requests=600, tokens=900)
+    kinds = {(4, 4): DipTotals(seconds=100.0, dips=9), (4, PROMPTS): prompts}
+    ours, theirs = in_dips(kinds, {4: SEEN, PROMPTS: StepTotals(steps=3)}), {4: SEEN} | taken_in(0.05)
+    assert ours == {4: SEEN, PROMPTS: StepTotals(steps=150, seconds=15.0, requests=600)}
+    assert in_dips({(4, PROMPTS): prompts}, {4: SEEN}) == {}
+    found = BesideSteps()
+    for _ in range(6):
+        found = found.plus({"a": ours}, {"b": theirs}, WINDOW)
+    measured = off_cost_of(found, 0.0)
+    assert measured is not None
+    assert (measured.ratio, measured.prompts) == (1.0, pytest.approx(0.5))
+
+
+def taken_in(seconds: float, *, number: float = 150, requests: float = 4) -> OffSteps:
+    """So many steps that took a prompt in."""
+    return {PROMPTS: StepTotals(steps=number, seconds=number * seconds, requests=number * requests)}
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [{}, taken_in(0.05, number=5), taken_in(0.05, requests=2), taken_in(1e-9)],
+    ids=["none", "few", "other", "odd"],
+)
+def test_prompts_that_cannot_be_compared_are_not(theirs: OffSteps) -> None:
+    """The rest is, all the same."""
+    found = BesideSteps()
+    for _ in range(6):
+        found = found.plus({"a": steps(0.02) | taken_in(0.1)}, {"b": steps(0.018) | theirs}, WINDOW)
+    measured = off_cost_of(found, 0.0)
+    assert measured is not None
+    assert (measured.ratio, measured.prompts) == (pytest.approx(0.9), None)
+
+
+def test_what_the_baseline_takes_for_prompts_is_in_all_bounds() -> None:
+    """A third of the time; unknown, it counts as the service's own time, and as none in the lower bound."""
+    prompts = DipTotals(steps=500, seconds=50.0, requests=2000, tokens=2000)
+    seen = DipTotals(steps=5000, seconds=100.0, requests=15_000, tokens=30_000, dips=9, ratios=6.3, squares=4.41)
+    dips = DipEvidence()
+    for _ in range(20):
+        dips = dips.plus(DipSpan(kinds={(4, 4): seen, (4, PROMPTS): prompts}, seconds=150.0))
+    gain = dips.gain
+    assert gain is not None
+    assert (gain.prompts, gain.rest) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    unknown, known = (gain.over_baseline(replace(COST, prompts=each)) for each in (None, 0.6))
+    assert unknown.low is not None
+    assert known.low is not None
+    assert known.gain == pytest.approx(unknown.gain - 0.4 / 3)
+    assert known.high == pytest.approx(unknown.high - (1 - 0.6 * 0.92 / 0.9) / 3)
+    assert known.low == pytest.approx(unknown.low + 0.6 * 0.88 / 0.9 / 3)
 
 
 def test_a_newer_measurement_replaces_a_wider_one() -> None:

@@ -97,10 +97,12 @@ OFF_COSTS = st.builds(
     windows=COUNTS,
     pods=st.tuples(COUNTS, COUNTS),
     baseline_at=TIMES,
+    prompts=st.none() | SHARES,
     measured_for=st.none() | MEASURED_FOR,
 )
-LEVELS = st.builds(PodLevels, pods=COUNTS, windows=THOUSANDTHS, mean=THOUSANDTHS, missed=THOUSANDTHS)
-STEPS_OF_BATCH = st.builds(StepsOfBatch, batch=COUNTS, steps=THOUSANDTHS, seconds=THOUSANDTHS, requests=THOUSANDTHS)
+AMOUNTS = THOUSANDTHS.map(abs)
+LEVELS = st.builds(PodLevels, pods=COUNTS, windows=AMOUNTS, mean=THOUSANDTHS, missed=AMOUNTS)
+STEPS_OF_BATCH = st.builds(StepsOfBatch, batch=COUNTS, steps=AMOUNTS, seconds=AMOUNTS, requests=AMOUNTS)
 BASELINE_STEPS = st.builds(
     BaselineSteps, at=TIMES, levels=LEVELS, batches=st.lists(STEPS_OF_BATCH, max_size=3).map(tuple)
 )
