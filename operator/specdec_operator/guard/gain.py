@@ -131,8 +131,8 @@ class DipGain:
         )
 
     def _low(self, cost: OffCost, lately: float) -> float:
-        """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up. Where it
-        is not known how long the baseline takes prompts in, that counts as no time.
+        """Both errors are of their own: as logarithms, the squares of the distances to the lower ends add up. If it
+        is not known how long the baseline takes for prompts, that counts as no time.
         """
         if min(self.least, cost.low) <= 0:
             return 0.0

@@ -72,7 +72,9 @@ class OffCost:
     pods: tuple[int, int] = field(metadata=means("Speculating and baseline pods."))
     baseline_at: Time = field(
         default=0.0,
-        metadata=means("Time at which the baseline was measured, if it served before and not beside.", empty=False),
+        metadata=means(
+            "Time at which the baseline was measured, if it served before, and not at the same time.", empty=False
+        ),
     )
     prompts: _Short | None = field(
         default=None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("vllm.specdec")
 _METHODS: Final = ("schedule", "update_from_output")
 LONGEST_PAUSE: Final = 60.0
-"""Seconds without a request after which the steps before are no neighbours of a dip. A client alone pauses after each
+"""Seconds without a request after which the steps before do not count as neighbours of a dip. A client alone pauses after each
 answer, and an answer has fewer steps than a dip and its neighbours need.
 """
 _MOST_UNDER_WAY: Final = 16

@@ -94,7 +94,7 @@ def test_too_little_or_another_load_shows_nothing(ours: ArmSteps, theirs: ArmSte
     assert kept is None or off_cost_since(ours, kept, 2000.0) is None
 
 
-def test_numbers_that_somebody_wrote_stop_nothing() -> None:
+def test_numbers_of_another_client_stop_nothing() -> None:
     """Whatever they are, the share is of a number that can be, or of none."""
     for levels in (
         PodLevels(pods=10**9, windows=1e15, mean=-1e15, missed=1e15),
@@ -177,8 +177,8 @@ def test_other_traffic_and_another_time_are_not_compared(change: dict[str, Any])
     assert speculating(measured(), **change).off_cost is None
 
 
-def test_without_a_known_speed_nothing_shows_that_the_traffic_is_alike() -> None:
-    """The status of an earlier release, or one that somebody edited."""
+def test_without_a_known_speed_the_traffic_is_not_compared() -> None:
+    """The status of an earlier release, or one that another client wrote."""
     assert speculating(replace(measured(), baseline=())).off_cost is None
     assert speculating(replace(measured(), baseline_steps=None)).off_cost is None
 

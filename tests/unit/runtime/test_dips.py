@@ -339,7 +339,7 @@ def test_the_nearest_steps_of_a_size_are_compared() -> None:
 
 
 def test_a_dip_is_compared_as_soon_as_its_neighbours_are_there() -> None:
-    """A change of the dial just afterwards does not forget it; with two sizes it waits for the rarer one."""
+    """A change of the dial afterwards does not forget it; with two sizes it waits for the rarer one."""
     for sizes in (1, 2):
         engine = StandinEngine(even())
         dipped = None
