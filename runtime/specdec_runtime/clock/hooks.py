@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("vllm.specdec")
 _METHODS: Final = ("schedule", "update_from_output")
 LONGEST_PAUSE: Final = 60.0
-"""Seconds without a request after which the steps before do not count as neighbours of a dip. A client alone pauses after each
-answer, and an answer has fewer steps than a dip and its neighbours need.
+"""Seconds without a request after which the steps before do not count as neighbours of a dip. A client alone pauses
+after each answer, and an answer has fewer steps than a dip and its neighbours need.
 """
 _MOST_UNDER_WAY: Final = 16
 """Steps that were scheduled and have not ended, at most: a pipeline has few. More means that steps get lost."""
