@@ -15,11 +15,12 @@ from hack.machine import sentence
 from hack.pages import filled
 from typer.testing import CliRunner
 
-from lab.guard import off_cost
+from lab.guard import cross, off_cost
 from lab.guard.coverage import STEPS
 from lab.guard.dips import OUT, WANDERS
 from lab.guard.figures import ABOVE, BELOW, CURVE_WINDOWS, LIMIT
 from lab.guard.hours import median
+from lab.guard.off_cost import BaselineServes
 from lab.guard.rules import BY_DRAFTS, GUARD
 from lab.guard.with_baseline import MACHINES, Arrangement
 from specdec_command.cli.commands import application
@@ -36,6 +37,10 @@ _BESIDE: Final = (
     "guard: {warmup: 0s, acceptanceRate: {min: 0.1}, speedup: {min: 1.0}, "
     "collateral: {timeToFirstToken: {maxRatio: 1.1}}}"
 )
+_MEASURED: Final = {
+    BaselineServes.BESIDE: "As many baseline pods",
+    BaselineServes.BEFORE: "As many pods that served before (MeasureFirst)",
+}
 _SHOWN: Final = 5
 """Last lines of the first recording that the page has."""
 
@@ -78,7 +83,7 @@ def page(text: str) -> str:
         "made": {"made": sentence(found)},
         "acceptance": {"lines": markdown(acceptance(figures))},
         "speed": {"lines": markdown(speed(figures))},
-        "dips": {"lines": markdown((_dips(), _off_costs()))},
+        "dips": {"lines": markdown((_dips(), *map(_off_costs, _MEASURED), _cross()))},
         "figures": {"lines": markdown(tables(figures["hours"]))},
         "arms": {"guard": _BESIDE, "names": (_SLOWER, _COSTLY), "slower": slower[-_SHOWN:], "costs": costs},
     }
@@ -177,9 +182,28 @@ def _dips() -> Table:
     return Table(title="Services that lost speculation, after how many minutes (median)", heads=heads, rows=tuple(rows))
 
 
-def _off_costs() -> Table:
-    """What dips conclude once baseline pods have served: one row for each true gain, one column for each number."""
-    found = json.loads(off_cost.OUT.read_text(encoding="utf-8"))["scenes"]
+def _cross() -> Table:
+    """Adapt where a draft pays at night and costs at noon: one row for each speed at noon."""
+    found = json.loads(cross.OUT.read_text(encoding="utf-8"))["scenes"]
+    rows = [
+        (
+            f"{each['speed']:.2f}" + ("" if each["adapts"] else ", without Adapt"),
+            *(f"{each['below'][day]:.0f} ({each['longest'][day]:.0f})" for day in range(2)),
+            f"{each['night']:.3f}",
+            f"{each['noon']:.3f}",
+            each["rows"],
+        )
+        for each in found
+    ]
+    heads = ("speed of K at noon", "first day", "second day", "speed at night", "at noon", "rows in the end")
+    title = "Adapt: minutes in a row below 0.98 of the better of K and nothing, median (longest of all)"
+    return Table(title=title, heads=heads, rows=tuple(rows))
+
+
+def _off_costs(baseline: BaselineServes) -> Table:
+    """What dips conclude once a baseline has served: one row for each true gain, one column for each number of pods."""
+    scenes = json.loads(off_cost.OUT.read_text(encoding="utf-8"))["scenes"]
+    found = [each for each in scenes if each["scene"]["baseline"] == baseline]
     rows = [
         (f"{true:.2f}", *map(_concluded, group))
         for true, group in groupby(
@@ -187,10 +211,9 @@ def _off_costs() -> Table:
             lambda each: each["scene"]["true"],
         )
     ]
-    title = "Services that were found faster or slower than the baseline, after how many minutes (median)"
-    return Table(
-        title=title, heads=("true gain", *(f"{pods} + {pods} pods" for pods in off_cost.PODS)), rows=tuple(rows)
-    )
+    found_at = "services that were found faster or slower than the baseline, after how many minutes (median)"
+    heads = ("true gain", *(f"{pods} + {pods} pods" for pods in off_cost.PODS))
+    return Table(title=f"{_MEASURED[baseline]}: {found_at}", heads=heads, rows=tuple(rows))
 
 
 def _concluded(found: _Found) -> str:
