@@ -243,24 +243,24 @@ def _alone(
     """The dips so far, with one more window of a service without speculation, or of one that speculates since."""
     if thresholds.of_baseline:
         steps = {pod: part.off_steps for pod, part in pods.items() if not part.speculative}
-    elif _is_soon(thresholds, now) and is_alike(thresholds.baseline, pool.token_times):
+    elif _before(thresholds, now) and is_alike(thresholds.baseline, pool.token_times):
         steps = {pod: in_dips(part.dips, part.off_steps) for pod, part in pods.items()}
     else:
         return seen
     return replace(seen, alone=seen.alone.plus(steps, pool.seconds)) if any(steps.values()) else seen
 
 
-def _is_soon(thresholds: Thresholds, now: float) -> bool:
-    """Whether dips are still compared with the baseline of before."""
+def _before(thresholds: Thresholds, now: float) -> BaselineSteps | None:
+    """The baseline of before, while dips are still compared with it."""
     before = thresholds.baseline_steps
-    return before is not None and thresholds.dialled is None and now - before.at <= _SOON
+    if before is None or thresholds.of_baseline or thresholds.dialled is not None or now - before.at > _SOON:
+        return None
+    return before
 
 
 def _off_cost_since(seen: DipEvidence, thresholds: Thresholds, now: float) -> OffCost | None:
-    before = thresholds.baseline_steps
-    if before is None or thresholds.of_baseline or not _is_soon(thresholds, now):
-        return None
-    return off_cost_since(seen.alone, before, now)
+    before = _before(thresholds, now)
+    return None if before is None else off_cost_since(seen.alone, before, now)
 
 
 def _findings_of_both(pair: Pair | None, thresholds: Thresholds) -> tuple[MeasureFinding, ...]:

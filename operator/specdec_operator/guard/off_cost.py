@@ -18,7 +18,6 @@ from specdec_operator.api.kept import Time, means, rounded
 from specdec_operator.guard.dips import KindTotals
 from specdec_operator.guard.off_steps import PROMPTS, ArmSteps, OffSteps, StepTotals
 from specdec_operator.guard.statistics import Estimate
-from specdec_operator.guard.totals import added
 
 _FEWEST_STEPS: Final = 120.0
 """Steps of a pod, and of an arm at one batch size, before they are compared: ten dips. As many with prompts."""
@@ -171,7 +170,7 @@ def in_dips(kinds: KindTotals, steps: OffSteps) -> OffSteps:
 
 def off_cost_of(beside: BesideSteps, at: float) -> OffCost | None:
     """What both arms show so far; None from too little. at: when its last window closed, epoch seconds."""
-    theirs = added(*beside.baseline.pods.values())
+    theirs = beside.baseline.totals
     reference, unlike = _reference(beside.speculating, theirs)
     ours, others = (_levels(each, reference) for each in (beside.speculating, beside.baseline))
     if min(beside.speculating.windows, beside.baseline.windows) < _FEWEST_WINDOWS:
@@ -193,11 +192,7 @@ def off_cost_since(after: ArmSteps, before: BaselineSteps, at: float) -> OffCost
 
 def baseline_steps_of(arm: ArmSteps, at: float) -> BaselineSteps | None:
     """What is kept of a service without speculation; None from too little. at: as in off_cost_of."""
-    totals = {
-        batch: each
-        for batch, each in added(*arm.pods.values()).items()
-        if each.is_known and each.steps >= _FEWEST_STEPS
-    }
+    totals = {batch: each for batch, each in arm.totals.items() if each.is_known and each.steps >= _FEWEST_STEPS}
     levels = _levels(arm, {batch: each.seconds / each.steps for batch, each in totals.items() if batch != PROMPTS})
     if not levels.pods or arm.windows < _FEWEST_BEFORE:
         return None
@@ -212,14 +207,9 @@ def _reference(ours: ArmSteps, theirs: OffSteps) -> tuple[dict[int, float], floa
     """Seconds of a step of the baseline, by batch size that both arms have steps enough of; and by how much at most the
     requests of a step differ at one of them, as a logarithm.
     """
-    mine = added(*ours.pods.values())
-    both = {batch: (mine[batch], theirs[batch]) for batch in (mine.keys() & theirs.keys()) - {PROMPTS}}
-    known = {
-        batch: abs(log(_requests(one) / _requests(other)))
-        for batch, (one, other) in both.items()
-        if one.is_known and other.is_known and min(one.steps, other.steps) >= _FEWEST_STEPS
-    }
-    unlike = {batch: each for batch, each in known.items() if each <= _ALIKE}
+    mine = ours.totals
+    both = {batch: _differing(mine[batch], theirs[batch]) for batch in (mine.keys() & theirs.keys()) - {PROMPTS}}
+    unlike = {batch: each for batch, each in both.items() if each <= _ALIKE}
     return {batch: theirs[batch].seconds / theirs[batch].steps for batch in unlike}, max(unlike.values(), default=0.0)
 
 
@@ -227,16 +217,17 @@ def _prompts(ours: ArmSteps, theirs: OffSteps) -> float | None:
     """Seconds of a step that takes a prompt in, of the baseline / with speculation: a draft reads the prompt too. None
     from too few, or if they have other numbers of requests.
     """
-    mine, other = added(*ours.pods.values()).get(PROMPTS), theirs.get(PROMPTS)
-    if mine is None or other is None or min(mine.steps, other.steps) < _FEWEST_STEPS:
-        return None
-    if not (mine.is_known and other.is_known) or abs(log(_requests(mine) / _requests(other))) > _ALIKE_PROMPTS:
+    mine, other = ours.totals.get(PROMPTS), theirs.get(PROMPTS)
+    if mine is None or other is None or _differing(mine, other) > _ALIKE_PROMPTS:
         return None
     return min(1.0, (other.seconds / other.steps) / (mine.seconds / mine.steps))
 
 
-def _requests(steps: StepTotals) -> float:
-    return steps.requests / steps.steps
+def _differing(one: StepTotals, other: StepTotals) -> float:
+    """By how much the requests of a step differ, as a logarithm; infinite from too few steps."""
+    if not (one.is_known and other.is_known) or min(one.steps, other.steps) < _FEWEST_STEPS:
+        return inf
+    return abs(log(one.requests / one.steps / (other.requests / other.steps)))
 
 
 def _levels(arm: ArmSteps, reference: Mapping[int, float]) -> PodLevels:

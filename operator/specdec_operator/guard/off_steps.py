@@ -67,6 +67,11 @@ class ArmSteps:
     pods: Mapping[str, OffSteps] = field(default_factory=dict)
     windows: float = 0.0
 
+    @property
+    def totals(self) -> OffSteps:
+        """Of all its pods together."""
+        return added(*self.pods.values())
+
     def plus(self, window: Mapping[str, OffSteps], seconds: float) -> "ArmSteps":
         """With one more window of so many seconds. A pod that left stays until it has faded."""
         share = 0.5 ** (seconds / _FADES)

@@ -225,7 +225,6 @@ class State:
             "or with those that served before."
         ),
     )
-
     baseline_steps: BaselineSteps | None = field(
         default=None,
         metadata=means("Steps of the service without speculation, with which dips are compared soon afterwards."),

@@ -81,7 +81,7 @@ def cost(ours: list[float], theirs: list[float], **more: Any) -> OffCost:
 
 
 def test_a_page_has_the_steps_that_drafted_nothing() -> None:
-    """By batch size, without those that took a prompt in. Baseline pods have no others."""
+    """By batch size, and those that took a prompt in apart. Baseline pods have no others."""
     assert read_counters(PAGE).off_steps == {4: SEEN, PROMPTS: StepTotals(steps=9)}
     assert read_counters(PAGE).dips == {}
 
